@@ -9,6 +9,12 @@ const SHOP = 'https://git.example.com/team/shop.git'
 const BLOG = 'https://git.example.com/team/blog.git'
 const BILLING = 'https://git.example.com/team/billing.git'
 const PACKAGE = '{"name":"app","scripts":{"start":"node server.js","build":"node build.js"}}'
+const EXAMPLE = `# Where the shop is reached
+PUBLIC_URL=http://localhost:3000
+# Mails are sent with it
+SMTP_URL=smtp://localhost:25
+LOG_LEVEL=debug
+`
 const STACK = `services:
   web:
     image: nginx:1.29
@@ -35,7 +41,12 @@ async function settled(call: Call, app_id: string): Promise<void> {
 async function seedApps(api: TestApi, call: Call) {
   const { git, engine } = api.fakes
   const commit = (url: string, text: string) =>
-    git.commit(url, 'main', { 'package.json': PACKAGE, 'server.js': `// ${text}` }, text)
+    git.commit(
+      url,
+      'main',
+      { 'package.json': PACKAGE, 'server.js': `// ${text}`, '.env.example': EXAMPLE },
+      text,
+    )
   commit(SHOP, 'Show prices with tax')
   commit(BLOG, 'Add a feed')
   commit(BILLING, 'Round to full cents')

@@ -37,12 +37,12 @@ const copy = <T>(value: T): T => JSON.parse(JSON.stringify(value)) as T
  * edited: then the form is `stale` and says so.
  * @param key names the form, together with what it is about: `app_…/settings`.
  * @param source what the server says; undefined while it is loading.
- * @param secret fields that are never kept beyond this page.
+ * @param secret fields that are never kept beyond this page; `all`: it ends with the page as a whole.
  */
 export function useDraft<T extends object>(
   key: MaybeRefOrGetter<string>,
   source: () => T | undefined,
-  secret: readonly (keyof T & string)[] = [],
+  secret: readonly (keyof T & string)[] | 'all' = [],
 ) {
   const current = computed(() => remembered(toValue(key)))
   const given = computed(() => JSON.stringify(source()))
@@ -69,7 +69,7 @@ export function useDraft<T extends object>(
     () => JSON.stringify(current.value?.value),
     () => {
       const draft = current.value
-      if (!draft || !keep) return
+      if (!draft || !keep || secret === 'all') return
       if (!dirty.value) return keep.removeItem(PREFIX + toValue(key))
       const open = copy(draft.value) as Record<string, unknown>
       for (const field of secret) open[field] = ''

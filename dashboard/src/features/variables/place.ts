@@ -2,21 +2,20 @@ import { answerOf, api, type Schemas } from '@/api/client'
 
 export type Variable = Schemas['Variable']
 export type SharedVariable = Schemas['SharedVariable']
-type Scope = Variable['scopes'][number]
 type Listed = Schemas['SharedVariables']['variables'][number]
 
 /** What a form says of a variable; a value that is absent stays as it is. */
 export interface Typed {
   value?: string
   secret?: boolean
-  scopes?: Scope[]
   comment: string | null
 }
 /** Where variables are kept: by an app, or by a project whose apps share them. */
 export interface Place {
   shared: boolean
-  add(key: string, typed: Typed & { value: string }): Promise<{ data?: unknown }>
-  change(key: string, typed: Typed): Promise<{ data?: unknown }>
+  /** Those of an app are written in a draft. */
+  add?(key: string, typed: Typed & { value: string }): Promise<{ data?: unknown }>
+  change?(key: string, typed: Typed): Promise<{ data?: unknown }>
   remove(key: string): Promise<{ data?: unknown }>
   /** Shows a secret, which the audit log tells. Shared ones are shown to nobody. */
   reveal?(key: string): Promise<{ data?: { data: { value: string } } }>
@@ -75,8 +74,6 @@ export const readShared = (
 
 export const ofApp = (id: string): Place => ({
   shared: false,
-  add: (key, typed) => api.POST('/api/apps/{id}/env', { params: { path: { id } }, body: { key, ...typed } }),
-  change: (key, typed) => api.PUT('/api/apps/{id}/env/{key}', { params: { path: { id, key } }, body: typed }),
   remove: (key) => api.DELETE('/api/apps/{id}/env/{key}', { params: { path: { id, key } } }),
   reveal: (key) => api.GET('/api/apps/{id}/env/{key}/reveal', { params: { path: { id, key } } }),
 })

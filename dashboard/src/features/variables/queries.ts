@@ -1,4 +1,5 @@
-import { computed, type MaybeRefOrGetter, shallowRef, toValue } from 'vue'
+import { computed, type MaybeRefOrGetter, type Ref, shallowRef, toValue } from 'vue'
+import { api, type Schemas } from '@/api/client'
 import { type About, readAhead, useRead } from '@/api/queries'
 import { type Page, type Reading, readShared, readVariables } from './place.ts'
 
@@ -33,3 +34,24 @@ function createRows<Row>(
 
 export const app_variables = createRows(['env', 'variable', 'app'], 'variables', readVariables)
 export const shared_variables = createRows(['env', 'variable', 'project'], 'shared-variables', readShared)
+
+const usePlan = (id: () => string | undefined, enabled: () => boolean) =>
+  useRead(
+    ['deployment'],
+    () => ['deployment', id()],
+    (signal) => api.GET('/api/deployments/{id}', { params: { path: { id: id() ?? '' } }, signal }),
+    { enabled: () => enabled() && id() !== undefined },
+  )
+/** What the repository's `.env.example` names, as the newest deployment that read it saw it. */
+export function useSuggested(app: Ref<Schemas['App']>, enabled: Ref<boolean>) {
+  const latest = usePlan(
+    () => app.value.latest_deployment?.id,
+    () => enabled.value,
+  )
+  const unread = computed(() => latest.data.value !== undefined && latest.data.value.data.plan === null)
+  const live = usePlan(
+    () => app.value.live_deployment_id ?? undefined,
+    () => enabled.value && unread.value,
+  )
+  return computed(() => (unread.value ? live : latest).data.value?.data.plan?.suggested_variables)
+}
