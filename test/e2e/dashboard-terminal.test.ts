@@ -1,7 +1,7 @@
 import type { Browser } from 'playwright-core'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { type GitServer, startGitServer } from '#test/support/git-server'
-import { ADMIN, nodeApp, type Portreeve, startPortreeve } from '#test/support/portreeve'
+import { ADMIN, eventually, nodeApp, type Portreeve, startPortreeve } from '#test/support/portreeve'
 import { launch, NETWORK_CHANGED, visit } from './support/browser.ts'
 import { deployed } from './support/deployed.ts'
 
@@ -93,5 +93,45 @@ it('a dialog takes the focus, keeps what was refused, closes with Escape and giv
   expect(
     faults.filter((fault) => !/status of 4(09|22)/.test(fault) && !fault.includes(NETWORK_CHANGED)),
   ).toEqual([])
+  await context.close()
+})
+
+it('a part of a chart is chosen by dragging or by keys, and is in the address, with the deployments of that time', async () => {
+  const [{ id }] = (await portreeve.call('GET', '/api/apps?q=shell')).body.data
+  const { page, open, faults, context } = await visit(browser, portreeve, undefined, await newCookie())
+  // Two samples make a line; one is taken every ten seconds.
+  await eventually('Two samples', async () => {
+    const { points } = (await portreeve.call('GET', `/api/monitoring/apps/${id}`)).body.data
+    return points.length > 1 || undefined
+  })
+  await open(`/apps/${id}/metrics`)
+  const chart = page.getByRole('slider', { name: /^Processor/ })
+  await chart.waitFor()
+  const memory = page.locator('figure', { hasText: 'Memory' })
+  const box = (await chart.boundingBox())!
+  await page.mouse.move(box.x + box.width / 2, box.y + 40)
+  // One cursor for all charts.
+  expect(await memory.locator('svg > line').count()).toBe(4)
+  await page.mouse.down()
+  await page.mouse.move(box.x + box.width + 9, box.y + 40, { steps: 3 })
+  await page.mouse.up()
+  await page.waitForURL(/from=.*&to=/)
+  const { searchParams } = new URL(page.url())
+  const length_ms = Date.parse(searchParams.get('to')!) - Date.parse(searchParams.get('from')!)
+  expect(Math.round(length_ms / 60_000)).toBe(30)
+  await page.reload()
+  expect(await page.getByLabel('Range', { exact: true }).inputValue()).toBe('own')
+  await memory.getByRole('link', { name: '#1' }).waitFor()
+  await chart.focus()
+  await page.keyboard.press('Escape')
+  await page.waitForURL((url) => !url.search.includes('from='))
+  await chart.focus()
+  for (const key of ['ArrowLeft', 'Shift+End', 'Enter']) await page.keyboard.press(key)
+  await page.waitForURL(/from=.*&to=/)
+  await page.goBack()
+  await page.waitForURL((url) => !url.search.includes('from='))
+  await page.getByRole('link', { name: '#1' }).first().click()
+  await page.waitForURL('**/deployments/dep_*')
+  expect(faults).toEqual([])
   await context.close()
 })
