@@ -1,4 +1,4 @@
-import { own } from '#server/kernel/own'
+import { differencesOf } from '#server/kernel/differences'
 import * as v from 'valibot'
 import { changedKeys, type Configuration, configurationOf } from './configuration.ts'
 import type { AppRow } from './repository.ts'
@@ -33,28 +33,6 @@ export interface PendingPorts {
   releaseMountIds(release_id: string): string[]
 }
 
-const text = (value: unknown): string | null => {
-  if (value === null || value === undefined) return null
-  return typeof value === 'string' ? value : JSON.stringify(value)
-}
-const isGroup = (value: unknown): value is Record<string, unknown> =>
-  typeof value === 'object' && value !== null && !Array.isArray(value)
-
-/** Differences of one field; those of a group, such as `build`, one by one. */
-function differences(key: string, before: unknown, after: unknown): PendingChange[] {
-  if (!isGroup(before) || !isGroup(after))
-    return [{ key, before: text(before), after: text(after), secret: false }]
-  return [...new Set([...Object.keys(before), ...Object.keys(after)])]
-    .map((name) => ({
-      key: `${key}.${name}`,
-      before: text(own(before, name)),
-      after: text(own(after, name)),
-      secret: false,
-    }))
-    .filter((one) => one.before !== one.after)
-    .sort((one, other) => one.key.localeCompare(other.key))
-}
-
 /** What the next deployment of an app changes; nothing while none is live. */
 export const createPendingChanges =
   (ports: PendingPorts) =>
@@ -69,7 +47,9 @@ export const createPendingChanges =
     const gone = before.filter((id) => !after.some((mount) => mount.id === id)).length
     const mount = { key: 'mounts', secret: false }
     return [
-      ...fields.flatMap((key) => differences(key, live[key], now[key])),
+      ...fields.flatMap((key) =>
+        differencesOf(key, live[key], now[key]).map((one) => ({ ...one, secret: false })),
+      ),
       // A mount that was removed is not kept anywhere but in the release.
       ...(gone > 0 ? [{ ...mount, before: gone === 1 ? '1 mount' : `${gone} mounts`, after: null }] : []),
       ...after

@@ -113,6 +113,15 @@ export function createDeploymentRepository(db: Db) {
       db.sql('SELECT * FROM deployments WHERE app_id = ? ORDER BY number DESC LIMIT 1').get(app_id) as
         | DeploymentRow
         | undefined,
+    /** The newest one before another that went live and was not made of an earlier release. */
+    lastGood: ({ app_id, number }: Pick<DeploymentRow, 'app_id' | 'number'>) =>
+      db
+        .sql(
+          `SELECT id FROM deployments WHERE app_id = ? AND number < ? AND status IN ('live', 'replaced')
+             AND trigger NOT IN ('rollback', 'restart', 'scale') ORDER BY number DESC LIMIT 1`,
+        )
+        .pluck()
+        .get(app_id, number) as string | undefined,
     /** The newest deployment that was to be built without caches. */
     lastUncached: (app_id: string) =>
       db

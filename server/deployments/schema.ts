@@ -74,6 +74,14 @@ export const Deployment = v.pipe(
   v.object({
     ...common,
     steps: v.array(DeploymentStep),
+    last_good_id: v.nullable(
+      v.pipe(
+        v.string(),
+        v.description(
+          'The newest deployment before this one that went live with a build of its own; what its times are measured against.',
+        ),
+      ),
+    ),
     timings: v.object({
       queued_ms: v.nullable(v.pipe(v.number(), v.description('From the request to the first step.'))),
       live_ms: v.nullable(v.pipe(v.number(), v.description('From the first step until traffic went to it.'))),
@@ -94,6 +102,51 @@ export const Deployment = v.pipe(
   v.title('Deployment'),
 )
 export type Deployment = v.InferOutput<typeof Deployment>
+
+const Side = (text: string) => v.pipe(v.nullable(v.string()), v.description(text))
+/** Answer of `GET /api/deployments/:id/compare`. */
+export const DeploymentComparison = v.pipe(
+  v.object({
+    deployment_id: v.string(),
+    with_id: v.pipe(v.string(), v.description('The deployment that it is compared with.')),
+    complete: v.pipe(
+      v.boolean(),
+      v.description(
+        'Whether both came as far as a release that is still known; else configuration, mounts and variables are not compared.',
+      ),
+    ),
+    differences: v.pipe(
+      v.array(
+        v.pipe(
+          v.object({
+            part: v.picklist(['source', 'image', 'plan', 'configuration', 'mounts', 'variables']),
+            key: v.pipe(
+              v.string(),
+              v.description('What differs in the part.'),
+              v.examples(['build_command']),
+            ),
+            before: Side('As `with_id` has it; null where it has none, `********` for a secret.'),
+            after: Side('As this deployment has it; null where it has none, `********` for a secret.'),
+            secret: v.pipe(v.boolean(), v.description('Whether the values are secret, and masked.')),
+          }),
+          v.title('DeploymentDifference'),
+        ),
+      ),
+      v.description('Empty when both run the same. Times are in the steps of each.'),
+    ),
+  }),
+  v.title('DeploymentComparison'),
+)
+export type DeploymentComparison = v.InferOutput<typeof DeploymentComparison>
+export const ComparisonQuery = v.strictObject({
+  with: v.optional(
+    v.pipe(
+      v.string(),
+      v.maxLength(64),
+      v.description('Another deployment of the same app. Default: `last_good_id`.'),
+    ),
+  ),
+})
 
 /** Query of the deployments of one app. */
 export const AppDeploymentQuery = v.strictObject({

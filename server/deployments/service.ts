@@ -11,6 +11,7 @@ import { newId } from '#server/kernel/ids'
 import type { Jobs } from '#server/kernel/jobs/jobs'
 import { type Wanted, wantedValues } from '#server/kernel/page'
 import { limits, paged, type Paging } from '#server/kernel/schemas'
+import { createComparison } from './compare.ts'
 import { createDeployContext } from './context.ts'
 import { deployJob } from './job.ts'
 import { createOutcome } from './outcome.ts'
@@ -62,7 +63,8 @@ export function createDeployments({ parts, db, events, jobs, audit, ports }: Dep
     ),
   )
 
-  const view = (row: DeploymentRow) => viewOf(row, row.job_id ? jobs.steps(row.job_id) : [])
+  const view = (row: DeploymentRow) =>
+    viewOf(row, row.job_id ? jobs.steps(row.job_id) : [], repository.lastGood(row) ?? null)
   const appRow = (app_id: string) => {
     const app = apps.get(app_id)
     return { id: app.id, project_id: app.project_id, branch: app.configuration.branch, app }
@@ -109,6 +111,7 @@ export function createDeployments({ parts, db, events, jobs, audit, ports }: Dep
       return paged({ rows: rows.map(summaryOf), total }, paging)
     },
     get: (id: string) => view(get(id)),
+    compare: createComparison(parts, get),
     deploy: (actor: Actor, app_id: string, body: DeployRequest) => {
       if (body.branch !== undefined) ports.checkBranch(body.branch)
       ports.requireEngine()

@@ -36,7 +36,11 @@ export function summaryOf(row: DeploymentRow) {
 }
 
 /** The whole deployment with its steps as the runner recorded them. */
-export function viewOf(row: DeploymentRow, steps: readonly StepRow[]): Deployment {
+export function viewOf(
+  row: DeploymentRow,
+  steps: readonly StepRow[],
+  last_good_id: string | null,
+): Deployment {
   return {
     ...summaryOf(row),
     steps: steps.map((step) => ({
@@ -46,6 +50,7 @@ export function viewOf(row: DeploymentRow, steps: readonly StepRow[]): Deploymen
       duration_ms: step.duration_ms,
       error: step.failure ? (JSON.parse(step.failure) as Failure).message : null,
     })),
+    last_good_id,
     timings: {
       queued_ms: between(row.created_at, row.started_at),
       live_ms: between(row.started_at, row.live_at),

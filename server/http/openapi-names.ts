@@ -28,6 +28,7 @@ const CHOSEN = new Map(
     'post /api/apps/detect': 'detectStack',
     'get /api/apps/:id/changes': 'listAppPendingChanges',
     'delete /api/apps/:id/changes/:key': 'discardAppPendingChange',
+    'get /api/deployments/:id/compare': 'compareDeployments',
     'post /api/apps/:id/upload': 'uploadAppSource',
     'post /api/apps/:id/exec': 'runAppCommand',
     'post /api/apps/:id/env/import': 'importAppVariables',

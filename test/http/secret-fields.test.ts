@@ -18,7 +18,7 @@ const SOUNDS_SECRET =
   /(^|_)(password|passphrase|secret|token|ticket|hmac|recovery_codes|otpauth_url)(_|$|\[)|private_key|hmac_key|^key$/
 /** The name of a variable, and no key to anything. */
 const NAMES_A_VARIABLE =
-  /^\w+ \/api\/((apps|projects)\/\{id\}\/(env|previews|changes)|databases|templates)\b.* \S*key$/
+  /^\w+ \/api\/((apps|projects)\/\{id\}\/(env|previews|changes)|databases|templates|deployments\/\{id\}\/compare)\b.* \S*key$|suggested_variables\[\]\.key$/
 /** Fields that sound so and are none, with the reason. */
 const NO_SECRET: Record<string, string> = {
   csrf_token: 'is of use only to whoever has the cookie, and is asked for again whenever it is needed',
