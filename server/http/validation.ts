@@ -41,10 +41,41 @@ function listForObject(
     .find(Boolean)
 }
 
+interface Limited extends Described {
+  item?: Limited
+  value?: Limited
+  pipe?: { type: string; requirement?: unknown }[]
+}
+/** Items that may be judged one by one, and entries of a dictionary, which no schema limits. */
+const MANY = 1000
+
+/** The most items that the schema of a list takes; undefined where it names no limit. */
+function mostItems({ pipe = [] }: Limited): number | undefined {
+  const requirement = pipe.find(({ type }) => type === 'max_length')?.requirement
+  return typeof requirement === 'number' ? Math.max(requirement, MANY) : undefined
+}
+/**
+ * Refuses a list or dictionary with far too many items before any of them is judged: a schema reads all of
+ * them first, and words for each what is wrong with it.
+ */
+function refuseTooMany(schema: Limited, value: unknown, path: readonly string[] = []): void {
+  if (typeof value !== 'object' || value === null) return
+  if (schema.wrapped) return refuseTooMany(schema.wrapped, value, path)
+  const limit = schema.type === 'array' ? mostItems(schema) : MANY
+  const given = Object.keys(value)
+  if (schema.entries === undefined && limit !== undefined && given.length > limit)
+    throw invalid(path.join('.') || 'body', `must have at most ${limit} items.`)
+  for (const name of schema.entries === undefined ? given : Object.keys(schema.entries)) {
+    const inner = schema.item ?? schema.value ?? own(schema.entries, name)
+    if (inner) refuseTooMany(inner as Limited, own(value as Record<string, unknown>, name), [...path, name])
+  }
+}
+
 /** Parses a body field by field; the first wrong field leads the message of the 422. */
 export function parseBody<S extends v.GenericSchema>(schema: S, value: unknown): v.InferOutput<S> {
   const list_at = listForObject(schema, value)
   if (list_at) throw invalid(list_at.join('.') || 'body', 'must be an object.')
+  refuseTooMany(schema as Limited, value)
   const result = v.safeParse(schema, value)
   if (result.success) {
     const name = passedOver(value)

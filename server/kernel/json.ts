@@ -1,34 +1,54 @@
 const MAX_DEPTH = 32
+/**
+ * Texts, numbers, lists and objects in one text, together: what a megabyte of `[1,1,1…]` costs is a hundred
+ * times what its bytes cost, and no resource of the API has as many.
+ */
+const MAX_VALUES = 30_000
+
 const QUOTE = 0x22
-const BACKSLASH = 0x5c
+const COMMA = 0x2c
 const COLON = 0x3a
+const [LIST, LIST_END, OBJECT, OBJECT_END] = [0x5b, 0x5d, 0x7b, 0x7d]
+/** What follows the first quote of a string, up to its last. */
+const STRING = /[^"\\]*(?:\\.[^"\\]*)*"/sy
 
 /** A JSON text that is well formed, and still nothing that an honest client sends. */
 export class JsonError extends Error {}
 
-/** Keys that a value has at all levels; refuses very deep nesting, and keys that reach into prototypes. */
-function countKeys(value: unknown, depth = 1): number {
-  if (typeof value !== 'object' || value === null) return 0
-  if (depth > MAX_DEPTH) throw new JsonError(`The JSON is nested deeper than ${MAX_DEPTH} levels.`)
-  let keys = 0
-  for (const [key, inner] of Object.entries(value)) {
-    if (key === '__proto__') throw new JsonError('The JSON has a key that is not allowed.')
-    keys += countKeys(inner, depth + 1)
-  }
-  return Array.isArray(value) ? keys : keys + Object.keys(value).length
-}
-
-/** Keys that are written in a well-formed text: one for each colon outside of its strings. */
+/**
+ * Keys that are written in a text: one for each colon outside of its strings. Refuses very deep nesting and a
+ * great many values before anything is made of them. What is no JSON is counted somehow.
+ */
 function countWrittenKeys(text: string): number {
-  let keys = 0
+  let [keys, values, depth] = [0, 1, 0]
   for (let at = 0; at < text.length; at += 1) {
     const char = text.charCodeAt(at)
-    if (char === COLON) keys += 1
-    if (char !== QUOTE) continue
-    at += 1
-    while (text.charCodeAt(at) !== QUOTE) at += text.charCodeAt(at) === BACKSLASH ? 2 : 1
+    if (char === QUOTE) {
+      STRING.lastIndex = at + 1
+      at = STRING.test(text) ? STRING.lastIndex - 1 : text.length
+    } else if (char === COLON) keys += 1
+    else if (char === COMMA) values += 1
+    else if (char === LIST_END || char === OBJECT_END) depth -= 1
+    else if (char === LIST || char === OBJECT) {
+      values += 1
+      depth += 1
+    }
+    if (depth > MAX_DEPTH) throw new JsonError(`The JSON is nested deeper than ${MAX_DEPTH} levels.`)
+    if (values > MAX_VALUES) throw new JsonError(`The JSON holds more than ${MAX_VALUES} values.`)
   }
   return keys
+}
+
+/** Keys that a value has at all levels; refuses those that reach into prototypes. */
+function countKeys(value: unknown): number {
+  if (typeof value !== 'object' || value === null) return 0
+  const inside: unknown[] = Object.values(value)
+  if (!Array.isArray(value) && Object.hasOwn(value, '__proto__'))
+    throw new JsonError('The JSON has a key that is not allowed.')
+  return inside.reduce<number>(
+    (keys, inner) => keys + countKeys(inner),
+    Array.isArray(value) ? 0 : inside.length,
+  )
 }
 
 /**
@@ -36,8 +56,9 @@ function countWrittenKeys(text: string): number {
  * read the other one. Throws JsonError, or SyntaxError for what is no JSON.
  */
 export function parseForeignJson(text: string): unknown {
+  const written = countWrittenKeys(text)
   const value: unknown = JSON.parse(text)
-  if (countKeys(value) !== countWrittenKeys(text))
+  if (countKeys(value) !== written)
     throw new JsonError('The JSON has an object with a key that is given twice.')
   return value
 }

@@ -69,6 +69,30 @@ describe('what a JSON text holds', () => {
   })
 })
 
+describe('a JSON text that costs more than it weighs', () => {
+  const parse = (text: string) => {
+    try {
+      return parseJson(Buffer.from(text))
+    } catch (error) {
+      return (error as Error).message
+    }
+  }
+  it.each([
+    ['numbers', `[${'1,'.repeat(500_000)}1]`],
+    ['empty texts', `[${'"",'.repeat(300_000)}""]`],
+    ['empty lists', `[${'[],'.repeat(300_000)}[]]`],
+    ['keys', `{${Array.from({ length: 60_000 }, (_, at) => `"k${at}":1`).join()}}`],
+  ])('is refused before it is made: %s', (_, text) => {
+    expect(parse(text)).toBe('The JSON holds more than 30000 values.')
+  })
+  it('and so is what is nested deeply, whatever a text holds that looks like it', () => {
+    expect(parse('['.repeat(500_000))).toBe('The JSON is nested deeper than 32 levels.')
+    expect(parse(`{"a":"${'[,'.repeat(300_000)}"}`)).toEqual({ a: '[,'.repeat(300_000) })
+    expect(parse(`{"a":"${String.raw`\"[`.repeat(200_000)}"}`)).toEqual({ a: '"['.repeat(200_000) })
+    expect(parse(`{"a":"${'x'.repeat(1_000_000)}`)).toBe('The body is not valid JSON.')
+  })
+})
+
 describe('a Content-Type', () => {
   it.each([
     'application/json',
