@@ -3,6 +3,7 @@ import { basename, dirname, join } from 'node:path'
 import { build } from 'esbuild'
 import type { Nitro } from 'nitropack/types'
 import { DETECT_WORKER } from '../server/builds/detect-apart.ts'
+import { DOCKERFILE_WORKER } from '../server/builds/dockerfile-apart.ts'
 import { ACME_WORKER } from '../server/platform/acme/apart.ts'
 import { virtualPlugin, namesPlugin } from './bundle-plugins.ts'
 import { bundleScript, OF_PROJECTS } from './bundle-scripts.ts'
@@ -70,6 +71,7 @@ const module={exports:{},whole(){compileFunction(${JSON.stringify(whole)},['requ
 /** Threads of the server and where each begins. */
 const THREADS = new Map([
   [DETECT_WORKER, 'server/builds/detect-worker.ts'],
+  [DOCKERFILE_WORKER, 'server/builds/dockerfile-worker.ts'],
   [ACME_WORKER, 'server/platform/acme/worker.ts'],
 ])
 

@@ -22,10 +22,11 @@ export interface DockerfileSources {
 
 const REMOTE = ['http://', 'https://', 'git://', 'ssh://', 'ftp://', 'git@']
 /**
- * Texts that one word may become, and characters of continued lines that are looked at, before the file is
- * too involved to be told.
+ * Texts that one word and all words together may become, and characters of continued lines that are looked
+ * at, before the file is too involved to be told.
  */
 const MAX_TEXTS = 500
+const MAX_ALL_TEXTS = 2000
 const MAX_CHARACTERS = 4_000_000
 /** The parser takes some microseconds a character; larger files are read by our own expressions alone. */
 const MAX_PARSED = 64 * 1024
@@ -181,8 +182,14 @@ export function dockerfileSources(
     }
   }
   if (is_too_long) sources.unclear.push('a file of so many continued lines')
+  const told = new Set<string>()
+  let all_texts = 0
   const image = (word: string) => {
-    const texts = expanded(word, values)
+    if (told.has(word)) return
+    told.add(word)
+    const texts = all_texts > MAX_ALL_TEXTS ? undefined : expanded(word, values)
+    // A word that is what it says costs nothing.
+    if (word.includes('$')) all_texts += texts?.length ?? MAX_TEXTS
     if (texts) sources.images.push(...texts.filter((one) => one !== ''))
     else sources.unclear.push(word)
   }

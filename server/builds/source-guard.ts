@@ -7,6 +7,7 @@ import type { EgressFilter } from '#server/platform/host-rules/egress'
 import type { GuardedClient } from '#server/platform/outbound/client'
 import { OutboundError, type OutboundPolicy } from '#server/platform/outbound/outbound'
 import { parseChallenge } from '#server/platform/outbound/challenge'
+import { readDockerfile } from './dockerfile-apart.ts'
 import type { DockerfileSources } from './dockerfile-sources.ts'
 
 /** Reads Dockerfiles of users; another frontend could fetch whatever it likes. */
@@ -186,14 +187,12 @@ export function createSourceGuard({ engine, policy, client, egress, registryAuth
 }
 export type SourceGuard = ReturnType<typeof createSourceGuard>
 
-/** The parser is loaded by the first build: a start needs none. */
 async function readSources(
   dockerfile: string,
   build_args: Readonly<Record<string, string>>,
 ): Promise<DockerfileSources> {
-  const { dockerfileSources } = await import('./dockerfile-sources.ts')
   try {
-    return dockerfileSources(dockerfile, build_args)
+    return await readDockerfile(dockerfile, build_args)
   } catch (error) {
     if (!(error instanceof RangeError)) throw error
     throw refused(error.message, 'Begin it with FROM, or with a comment.')
