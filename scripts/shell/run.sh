@@ -24,16 +24,18 @@ background_log() {
   if has_systemd; then journalctl --unit portreeve --no-pager --lines 20 --output cat; else tail -n 20 "$RUN_DIR/portreeve.log"; fi
 }
 
-# How often it has ended by itself since it was started.
+# How often it has ended by itself. systemd begins anew at most starts, but not after a stop while it waited for the next one.
 count_restarts() {
-  if has_systemd; then systemctl show --property NRestarts --value portreeve.service; else grep -c 'supervisor: portreeve ended' "$RUN_DIR/portreeve.log" || true; fi
+  if has_systemd; then systemctl show --property NRestarts --value portreeve.service; else cat "$RUN_DIR/portreeve.log" 2> /dev/null | grep -c 'supervisor: portreeve ended' || true; fi
 }
 
-# Waits until the server says that it is ready; gives up early when it keeps ending.
+# Waits until the server says that it is ready; gives up early when it keeps ending, beyond what was counted before.
 await_ready() {
-  local deadline=$((SECONDS + 120)) restarts_before=$1
+  local deadline=$((SECONDS + 120)) restarts_before=$1 restarts
   until is_ready; do
-    if [ $SECONDS -gt $deadline ] || [ $(($(count_restarts) - restarts_before)) -ge 3 ]; then return 1; fi
+    restarts=$(count_restarts)
+    if [ "$restarts" -lt "$restarts_before" ]; then restarts_before=$restarts; fi
+    if [ $SECONDS -gt $deadline ] || [ $((restarts - restarts_before)) -ge 3 ]; then return 1; fi
     sleep 0.5
   done
 }
@@ -44,9 +46,9 @@ log_place() {
 }
 
 start_portreeve() {
-  local restarts=0 was_running=no
+  local restarts was_running=no
   if is_running; then was_running=yes; fi
-  if ! has_systemd && [ -e "$RUN_DIR/portreeve.log" ]; then restarts=$(count_restarts); fi
+  restarts=$(count_restarts)
   if has_systemd; then start_unit; else start_supervised; fi
   if await_ready "$restarts"; then return; fi
   background_log >&2
@@ -55,6 +57,7 @@ start_portreeve() {
     if run_as_before; then
       fail "Portreeve did not become ready with these settings, so they were taken back: it runs as before. Its last lines are above, all of them in $(log_place)."
     fi
+    stop_background
     fail "Portreeve did not become ready with these settings, nor with those from before, so it was stopped. All that it printed: $(log_place)."
   fi
   fail "Portreeve was started but did not become ready, so it was stopped again; its last lines are above, all of them in $(log_place)."
@@ -62,10 +65,10 @@ start_portreeve() {
 
 # Starts it with the stored settings alone: those of this call are what it did not start with.
 run_as_before() (
-  restarts=0 name=
+  name=
   while IFS= read -r name; do unset "$name"; done < <(setting_names)
   settings_load "$SETTINGS"
-  if ! has_systemd && [ -e "$RUN_DIR/portreeve.log" ]; then restarts=$(count_restarts); fi
+  restarts=$(count_restarts)
   if has_systemd; then start_unit; else start_supervised; fi
   await_ready "$restarts"
 )
@@ -110,15 +113,19 @@ stop_portreeve() {
   say 'Portreeve is stopped. The apps it runs go on serving.'
 }
 
+# uninstall_portreeve [command on the PATH]
 uninstall_portreeve() {
+  local command=${1:-/usr/local/bin/portreeve}
   stop_portreeve
   if has_systemd && [ -e "$UNIT" ]; then
     systemctl disable --quiet portreeve.service || true
     rm -f "$UNIT"
     systemctl daemon-reload
   fi
+  # One of another checkout, or of somebody else, is left alone.
+  if grep -qsF "The command line of the Portreeve in $ROOT; written by its install.sh." "$command"; then rm -f "$command"; fi
   host_rules_remove || fail 'The rules of the firewall could not be taken away.'
-  say "The unit and the firewall rules of Portreeve are gone. What it keeps is still in $DATA_DIR, and its containers run on."
+  say "The unit, the command and the firewall rules of Portreeve are gone. What it keeps is still in $DATA_DIR, and its containers run on."
   say 'To remove them: docker rm -f $(docker ps -aq --filter label=portreeve.managed=true --filter label=portreeve.edge)'
 }
 

@@ -1,0 +1,81 @@
+import { execFileSync } from 'node:child_process'
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterEach, beforeEach, expect, test } from 'vitest'
+
+const root = join(import.meta.dirname, '..', '..')
+let folder: string
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), 'portreeve-systemd-'))
+})
+afterEach(() => {
+  rmSync(folder, { recursive: true, force: true })
+})
+
+/**
+ * install.sh calls these; systemd is one that starts a server again for ever and, as the real one, does not forget its
+ * count of restarts when a unit is stopped while it waits for its next one. A server with `HOST=wrong` never starts.
+ */
+const STAGE = `
+  ROOT=${root} DIR=$1 SETTINGS=$1/settings DATA_DIR=$1 RUN_DIR=$1 UNIT=$1/unit restart=yes
+  . "$ROOT/scripts/shell/settings.sh"; . "$ROOT/scripts/shell/service.sh"; . "$ROOT/scripts/shell/run.sh"
+  echo 0 > "$DIR/restarts"
+  echo yes > "$DIR/active"
+  looks=0
+  active() { [ "$(cat "$DIR/active")" = yes ]; }
+  has_systemd() { true; }
+  journalctl() { :; }
+  sleep() { :; }
+  say() { echo "$*"; }
+  changed() { :; }
+  fail() { echo "fail: $1"; echo "active: $(cat "$DIR/active")"; exit 1; }
+  starts() { ! grep -qs wrong "$SETTINGS"; }
+  is_ready() { looks=$((looks + 1)); starts && active && [ $looks -gt 1 ]; }
+  systemctl() {
+    case $1 in
+      is-active) active ;;
+      show)
+        if ! starts; then echo $(($(cat "$DIR/restarts") + 1)) > "$DIR/restarts"; fi
+        cat "$DIR/restarts" ;;
+      start | restart)
+        looks=0
+        echo yes > "$DIR/active" ;;
+      stop) echo no > "$DIR/active" ;;
+    esac
+  }
+`
+function run(script: string, env: Record<string, string> = {}): string {
+  const argv = ['--norc', '-c', `set -euo pipefail\n${STAGE}\n${script} || true`, 'bash', folder]
+  try {
+    return execFileSync('bash', argv, { encoding: 'utf8', env: { PATH: process.env.PATH ?? '', ...env } })
+  } catch (error) {
+    return (error as { stdout: string }).stdout
+  }
+}
+
+test('after settings that the server does not start with, those from before get their turn, though systemd counts on', () => {
+  writeFileSync(join(folder, 'settings'), 'PORT="9100"\n')
+  const said = run('settings_store "$SETTINGS"; start_portreeve', { PORT: '9100', HOST: 'wrong' })
+  expect(said).toContain('so they were taken back: it runs as before.')
+  expect(said).toContain('active: yes')
+  expect(readFileSync(join(folder, 'settings'), 'utf8')).toBe('PORT="9100"\n')
+})
+
+test('a server that starts with neither is stopped, as the sentence says', () => {
+  writeFileSync(join(folder, 'settings'), 'HOST="wrong before"\n')
+  const said = run('settings_store "$SETTINGS"; start_portreeve', { HOST: 'wrong now' })
+  expect(said).toContain('nor with those from before, so it was stopped.')
+  expect(said).toContain('active: no')
+})
+
+test('an uninstall takes the command of this checkout away, and leaves one of somebody else', () => {
+  const command = join(folder, 'portreeve')
+  const uninstall = 'host_rules_remove() { :; }; uninstall_portreeve "$DIR/portreeve"'
+  writeFileSync(command, '#!/bin/sh\n')
+  run(uninstall)
+  expect(existsSync(command)).toBe(true)
+  writeFileSync(command, `# The command line of the Portreeve in ${root}; written by its install.sh.\n`)
+  expect(run(uninstall)).toContain('The unit, the command and the firewall rules of Portreeve are gone.')
+  expect(existsSync(command)).toBe(false)
+})
