@@ -113,6 +113,8 @@ export function placeProgram(data_directory: string, trial: Trial, at: At = () =
   rmSync(`${trial.old_program}.partial`, { force: true })
   linkSync(trial.program, `${trial.old_program}.partial`)
   renameSync(`${trial.old_program}.partial`, trial.old_program)
+  // After a way back both are names of one file, and the kernel renames nothing then.
+  rmSync(`${trial.old_program}.partial`, { force: true })
   at('place: old program kept')
   renameSync(`${trial.program}.new`, trial.program)
   at('place: new program in place')

@@ -1,5 +1,5 @@
-import { accessSync, constants, readFileSync, realpathSync, rmSync } from 'node:fs'
-import { dirname } from 'node:path'
+import { accessSync, constants, existsSync, readFileSync, realpathSync, rmSync } from 'node:fs'
+import { dirname, join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { type Config, loadConfig } from '#server/kernel/config'
 import { run } from '#server/kernel/process'
@@ -45,6 +45,14 @@ function servingOf({ data_directory }: Config): Serving {
       { cause },
     )
   }
+}
+
+/** Whoever has only the file has to set it up; there is nothing to upgrade. */
+function requireInstallation({ data_directory }: Config): void {
+  if (existsSync(join(data_directory, 'portreeve.db'))) return
+  throw new CommandError(
+    `There is no installation in ${data_directory}, so there is nothing to upgrade. portreeve setup makes one; the command portreeve of an installation knows where its own is.`,
+  )
 }
 
 async function requireReady(config: Config): Promise<void> {
@@ -117,6 +125,7 @@ export async function upgrade(
 ): Promise<void> {
   const config = loadConfig(env)
   requireRights(config)
+  requireInstallation(config)
   await requireReady(config)
   const serving = servingOf(config)
   const program = realpathSync(serving.program.replace(/ \(deleted\)$/, ''))

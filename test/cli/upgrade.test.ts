@@ -100,6 +100,11 @@ describe('an upgrade', () => {
     await expect(call).rejects.toThrow('Run this as root')
     user.mockRestore()
   })
+  it('says that there is no installation, and what to do, where there is none', async () => {
+    const call = upgradeHere({ PORTREEVE_DATA_DIR: data }, '/new/portreeve', {})
+    await expect(call).rejects.toThrow(`There is no installation in ${data}`)
+    await expect(call).rejects.toThrow('portreeve setup')
+  })
   it('ends with the new program and its schema, and keeps the old program and a copy of the database', () => {
     expect(upgrade(true, 0).end).toBe('new serves')
     expect([readFileSync(program, 'utf8'), readFileSync(`${program}.old`, 'utf8'), schema()]).toEqual([
@@ -115,6 +120,11 @@ describe('an upgrade', () => {
     expect(upgrade(false, 0).end).toBe('old serves')
     expect([readFileSync(program, 'utf8'), schema()]).toEqual(['old', 1])
     expect(readTrial(data)).toMatchObject({ state: 'back', reason: 'It ended with the code 1.' })
+  })
+  it('leaves no name beside the program after one that went back, when the file from before has two', () => {
+    upgrade(false, 0)
+    expect(upgrade(true, 0).end).toBe('new serves')
+    expect(readdirSync(folder).toSorted()).toEqual(['data', 'portreeve', 'portreeve.old'])
   })
   it.each([true, false])(
     'that is killed at any step ends with the old or the new, with the database that fits (good: %s)',
