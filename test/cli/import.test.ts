@@ -324,12 +324,26 @@ services:
 })
 
 describe('containers that run on an engine', () => {
+  /** Labels of an image that Portreeve built. */
+  const BUILT = { 'portreeve.managed': 'true', 'portreeve.app': 'app_1' }
   const answers: Record<string, unknown> = {
-    '/containers/json': [
-      { Id: 'one', Labels: {} },
-      { Id: 'ours', Labels: { 'portreeve.managed': 'x' } },
-      { Id: 'db', Labels: {} },
-    ],
+    '/containers/json': [{ Id: 'one' }, { Id: 'ours' }, { Id: 'edge' }, { Id: 'inherited' }, { Id: 'db' }],
+    '/containers/ours/json': {
+      Name: '/rel_1-0',
+      Image: 'sha256:built',
+      Config: { Image: 'sha256:built', Labels: { ...BUILT, 'portreeve.index': '0' } },
+    },
+    '/containers/edge/json': {
+      Name: '/portreeve-edge-1',
+      Image: 'sha256:gone',
+      Config: { Image: 'haproxy:3', Labels: { 'portreeve.managed': 'true', 'portreeve.edge': '1' } },
+    },
+    '/containers/inherited/json': {
+      Name: '/by-hand',
+      Image: 'sha256:built',
+      Config: { Image: 'shop:1', Labels: { ...BUILT, 'com.example.by': 'hand' } },
+    },
+    '/images/sha256%3Abuilt/json': { Config: { Labels: BUILT } },
     '/containers/one/json': {
       Name: '/web',
       Image: 'sha256:1',
@@ -367,6 +381,8 @@ describe('containers that run on an engine', () => {
         limits: { memory_bytes: 134217728, cpus: 0.25 },
         variables: { APP_TOKEN: { secret: true }, MODE: { value: 'live', secret: false } },
       },
+      // Started by hand from an image that Portreeve built, whose labels it has.
+      'by-hand': { image: 'shop:1' },
     })
     expect(file.databases).toEqual({ pg: { engine: 'postgres', version: '17' } })
     expect(notes).toContain('refused container shop-web /files holds data in the volume files')

@@ -127,18 +127,26 @@ function add(moved: ReturnType<typeof createMoved>, one: Fields, image: Fields):
     )
 }
 
+/**
+ * Whether Portreeve runs a container: it says so with labels that it gave it. Images that Portreeve built or made carry
+ * some as well, and hand them on to what anybody starts from them.
+ */
+function isOurs(labels: Fields, image: Fields): boolean {
+  const inherited: Fields = isFields(image.Config?.Labels) ? image.Config.Labels : {}
+  const given = Object.entries(labels).filter(([name, value]) => own(inherited, name) !== value)
+  return own(labels, 'portreeve.managed') === 'true' && given.some(([name]) => name.startsWith('portreeve.'))
+}
+
 /** The containers that run on an engine and are not Portreeve's own. Nothing of them is touched. */
 export async function fromContainers(requested: AskEngine): Promise<Moved> {
   const moved = createMoved()
   const running = listOf(await requested('/containers/json'))
-  const foreign = running.filter(
-    ({ Labels }) => !isFields(Labels) || !Object.keys(Labels).some((label) => label.startsWith('portreeve.')),
-  )
-  for (const { Id } of foreign) {
+  for (const { Id } of running) {
     const one = await requested(`/containers/${String(Id)}/json`)
     if (!isFields(one)) continue
-    const image = await requested(`/images/${encodeURIComponent(String(one.Image))}/json`).catch(() => ({}))
-    add(moved, one, isFields(image) ? image : {})
+    const found = await requested(`/images/${encodeURIComponent(String(one.Image))}/json`).catch(() => ({}))
+    const image = isFields(found) ? found : {}
+    if (!isOurs(isFields(one.Config?.Labels) ? one.Config.Labels : {}, image)) add(moved, one, image)
   }
   return moved
 }
