@@ -51,7 +51,9 @@ export async function appId(session: Session, named: string | undefined): Promis
   const id = await findAppId(session, name)
   if (id === undefined)
     throw new CommandError(
-      `There is no app ${name} on ${session.name}. Name one with --app, or see: portreeve apps`,
+      name === ''
+        ? 'This folder has no name that an app could have. Name one with --app, or see: portreeve apps'
+        : `There is no app ${name} on ${session.name}. Name one with --app, or see: portreeve apps`,
       EXIT.NOT_FOUND,
     )
   return id

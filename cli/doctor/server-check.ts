@@ -1,5 +1,6 @@
 import { findPortOwner } from '#server/platform/ingress/port-owner'
 import { ownUrl, readiness } from '../server-here.ts'
+import { startCommand } from '../setup/service.ts'
 import { type Check, fault, note, ok } from './finding.ts'
 
 export const SERVER: readonly Check[] = [
@@ -9,10 +10,7 @@ export const SERVER: readonly Check[] = [
       if (!is_running) {
         const owner = await findPortOwner(config.port)
         return owner === undefined
-          ? note(
-              `Portreeve does not run; port ${config.port} is free for it.`,
-              'Start it: ./install.sh, or portreeve serve',
-            )
+          ? note(`Portreeve does not run; port ${config.port} is free for it.`, `Start it: ${startCommand()}`)
           : fault(
               `Portreeve does not run, and port ${config.port} is taken by ${owner}.`,
               'End that program, or set PORT to another one.',

@@ -1,4 +1,4 @@
-import { existsSync, readFileSync, statfsSync } from 'node:fs'
+import { existsSync, mkdirSync, readFileSync, statfsSync, writeFileSync } from 'node:fs'
 import { totalmem } from 'node:os'
 import { dirname } from 'node:path'
 import { run } from '#server/kernel/process'
@@ -14,6 +14,8 @@ const LEAST_DISK = 3 * 1024 * MIB
 const WRITTEN = Date.UTC(2026, 0, 1)
 const ENGINE_MS = 5000
 const INSTALL_MS = 900_000
+
+const ENGINE_SETTINGS = '/etc/docker/daemon.json'
 
 const nearest = (path: string): string => (existsSync(path) ? path : nearest(dirname(path)))
 
@@ -61,12 +63,28 @@ const isDebian = () =>
   existsSync('/etc/os-release') &&
   /^ID(_LIKE)?=.*(debian|ubuntu)/m.test(readFileSync('/etc/os-release', 'utf8'))
 
-/** Installs and starts the engine where none answers, and git; answers what was done. */
+/** Programs that the server calls, and their packages: nothing is cloned without git. */
+const NEEDED = { '/usr/bin/git': 'git' }
+/** Keys of private repositories, and name servers that take signed updates. */
+const USEFUL = { '/usr/bin/ssh': 'openssh-client', '/usr/bin/nsupdate': 'bind9-dnsutils' }
+const missingOf = (packages: Record<string, string>) =>
+  Object.entries(packages).flatMap(([file, name]) => (existsSync(file) ? [] : [name]))
+
+/** An engine that we install keeps containers running while it is restarted; that of somebody else is left as it is. */
+function letContainersLive(): void {
+  if (existsSync(ENGINE_SETTINGS)) return
+  mkdirSync(dirname(ENGINE_SETTINGS), { recursive: true })
+  writeFileSync(ENGINE_SETTINGS, '{ "live-restore": true }\n')
+}
+
+/** Installs and starts the engine where none answers, and what the server calls; answers what was done. */
 export async function ensureEngine(docker_host: string): Promise<string[]> {
-  const missing = ['/usr/bin/git'].every(existsSync) ? [] : ['git']
+  const missing = [...missingOf(NEEDED), ...(isDebian() ? missingOf(USEFUL) : [])]
   const answers = await engineAnswers(docker_host)
-  if (!answers && !existsSync('/usr/bin/dockerd') && !existsSync('/usr/sbin/dockerd'))
+  if (!answers && !existsSync('/usr/bin/dockerd') && !existsSync('/usr/sbin/dockerd')) {
     missing.push('docker.io', 'iptables')
+    if (isDebian()) letContainersLive()
+  }
   if (missing.length > 0) {
     if (!isDebian())
       throw new CommandError(

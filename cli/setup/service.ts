@@ -10,6 +10,8 @@ export interface Places {
   data: string
   /** The program itself, in a folder that the service may write to, so that an upgrade can go back. */
   program: string
+  /** Beside the program: leads to the data that it serves. */
+  data_link: string
   settings: string
   cache: string
 }
@@ -17,6 +19,7 @@ export interface Places {
 const UNIT = '/etc/systemd/system/portreeve.service'
 const NAME = 'portreeve'
 const STOP_MS = 60_000
+const LAST_LINES = '5'
 
 /** Keeps the server running: systemd, or our own supervisor where there is none. */
 export interface Service {
@@ -25,6 +28,10 @@ export interface Service {
   start(is_changed: boolean): Promise<boolean>
   stop(): Promise<void>
   remove(): Promise<void>
+  /** How often it has ended by itself: since it was started by systemd, else ever. */
+  ends(): Promise<number>
+  /** The last lines that it wrote. */
+  lastLines(): Promise<string>
 }
 
 const quoted = (text: string) => `"${text.replaceAll(/[\\"]/g, '\\$&').replaceAll('%', '%%')}"`
@@ -33,7 +40,7 @@ const quoted = (text: string) => `"${text.replaceAll(/[\\"]/g, '\\$&').replaceAl
  * The unit. Portreeve drives the engine, which amounts to root, so it runs as root; the unit takes away what it
  * does not need, and leaves it the cgroup tree, where it caps builds, and /run, where the firewall has its lock.
  */
-export function renderUnit({ data, program, settings, cache }: Places): string {
+export function renderUnit({ data, program, settings, cache }: Omit<Places, 'data_link'>): string {
   return `[Unit]
 Description=Portreeve, application hosting
 Wants=network-online.target
@@ -80,6 +87,7 @@ WantedBy=multi-user.target
 async function systemctl(...words: string[]): Promise<boolean> {
   return (await run(['systemctl', ...words], { cwd: '/' })).exit_code === 0
 }
+const printed = async (...argv: string[]) => (await run(argv, { cwd: '/' })).stdout.trim()
 
 function systemdService(places: Places): Service {
   const is_running = () => systemctl('is-active', '--quiet', NAME)
@@ -104,6 +112,10 @@ function systemdService(places: Places): Service {
       rmSync(UNIT, { force: true })
       await systemctl('daemon-reload')
     },
+    ends: async () =>
+      Number(await printed('systemctl', 'show', '--property', 'NRestarts', '--value', NAME)) || 0,
+    lastLines: () =>
+      printed('journalctl', '--unit', NAME, '--output', 'cat', '--no-pager', '--lines', LAST_LINES),
   }
 }
 
@@ -123,6 +135,8 @@ function supervisedService(
   shell: string,
 ): Service {
   const folder = join(data, 'supervisor')
+  const log = join(folder, `${NAME}.log`)
+  const logged = () => (existsSync(log) ? readFileSync(log, 'utf8') : '')
   const stop = async () => {
     const pid = supervisorOf(folder)
     if (pid === undefined) return
@@ -156,10 +170,18 @@ function supervisedService(
     },
     stop,
     remove: stop,
+    ends: () => Promise.resolve(logged().split(`supervisor: ${NAME} ended`).length - 1),
+    lastLines: () => printed('tail', '--lines', LAST_LINES, log),
   }
 }
 
 export const hasSystemd = (): boolean => existsSync('/run/systemd/system')
+
+/** How somebody starts what is installed here. */
+export function startCommand(): string {
+  if (hasSystemd() && existsSync(UNIT)) return `systemctl start ${NAME}`
+  return process.env.PORTREEVE_BUILD ? 'portreeve setup' : './install.sh'
+}
 
 /** @param shell folder with the scripts of the supervisor. */
 export const createService = (

@@ -1,4 +1,4 @@
-import { existsSync, readFileSync } from 'node:fs'
+import { existsSync, readFileSync, rmSync } from 'node:fs'
 import { writeWhole } from '../upgrade/trial.ts'
 
 type Environment = Record<string, string | undefined>
@@ -36,13 +36,26 @@ export function mergeSettings(kept: Record<string, string>, env: Environment): R
   )
 }
 
-/** Writes the settings for root alone; answers whether anything is different. */
-export function storeSettings(path: string, settings: Record<string, string>): boolean {
+export interface StoredSettings {
+  /** Whether anything is different from before. */
+  is_changed: boolean
+  /** Puts back what was kept before; answers whether there was anything. */
+  takeBack(): boolean
+}
+
+/** Writes the settings for root alone. */
+export function storeSettings(path: string, settings: Record<string, string>): StoredSettings {
   const text = `${Object.entries(settings)
     .sort(([a], [b]) => (a < b ? -1 : 1))
     .map(([name, value]) => lineOf(name, value))
     .join('\n')}\n`
-  if (existsSync(path) && readFileSync(path, 'utf8') === text) return false
-  writeWhole(path, text)
-  return true
+  const before = existsSync(path) ? readFileSync(path, 'utf8') : undefined
+  const is_changed = before !== text
+  if (is_changed) writeWhole(path, text)
+  const takeBack = () => {
+    if (before === undefined) rmSync(path, { force: true })
+    else writeWhole(path, before)
+    return before !== undefined
+  }
+  return { is_changed, takeBack }
 }

@@ -11,26 +11,20 @@ import {
 } from 'node:fs'
 import { networkInterfaces } from 'node:os'
 import { dirname, join } from 'node:path'
-import { setTimeout as delay } from 'node:timers/promises'
 import { loadConfig } from '#server/kernel/config'
 import { run } from '#server/kernel/process'
 import { cacheDirectory } from '../binary/unpack.ts'
-import { isRunning, ownUrl, readiness } from '../server-here.ts'
-import { CommandError, createProgress, say } from '../terminal.ts'
+import { isRunning, ownUrl } from '../server-here.ts'
+import { CommandError, say } from '../terminal.ts'
+import { dataOf } from './installed.ts'
 import { ensureEngine, requireMachine } from './machine.ts'
-import { placesOf } from './places.ts'
+import { type PlaceOptions, placesOf } from './places.ts'
 import { createService, type Places } from './service.ts'
 import { mergeSettings, readSettings, storeSettings } from './settings-file.ts'
+import { startService } from './start-service.ts'
 
 type Environment = Record<string, string | undefined>
-export interface SetupOptions {
-  dataDir: string
-  /** Folder of the command that people type. */
-  binDir: string
-}
-
-const READY_WITHIN_MS = 120_000
-const LOOK_MS = 300
+export type SetupOptions = PlaceOptions
 
 /** The scripts of the supervisor lie beside the unpacked program. */
 export const shellFolder = (): string => join(dirname(process.argv[1] ?? ''), 'shell')
@@ -42,15 +36,27 @@ async function buildOf(program: string): Promise<string | undefined> {
   return /"build":"([0-9a-f]{16})"/.exec(stdout)?.[1]
 }
 
+/** A program serves one data directory; the folder of another installation is left alone. */
+function requireOwn({ data, program }: Places): void {
+  if (existsSync(program) && dataOf(program) !== data)
+    throw new CommandError(
+      `${program} serves ${dataOf(program)}. With --data-dir, give --bin-dir too: each installation has its own.`,
+    )
+}
+
 /** Copies this program to its place, unless it is there. Another build is put there by `portreeve upgrade`. */
-async function placeProgram({ program }: Places): Promise<boolean> {
+async function placeProgram({ data, program, data_link }: Places): Promise<boolean> {
   const there = await buildOf(program)
   if (there === process.env.PORTREEVE_BUILD) return false
   if (there !== undefined)
     throw new CommandError(
       `Another build is installed. Replace it with a way back: portreeve upgrade ${process.execPath}`,
     )
-  mkdirSync(dirname(program), { recursive: true, mode: 0o700 })
+  mkdirSync(dirname(program), { recursive: true })
+  // Everybody may call it, whatever the umask of this call: for other users it is the client.
+  chmodSync(dirname(program), 0o755)
+  rmSync(data_link, { force: true })
+  symlinkSync(data, data_link)
   copyFileSync(process.execPath, `${program}.new`)
   chmodSync(`${program}.new`, 0o755)
   renameSync(`${program}.new`, program)
@@ -67,25 +73,6 @@ function linkCommand(bin: string, { program }: Places): boolean {
   return true
 }
 
-async function awaitReady(settings: Environment, data: string): Promise<void> {
-  const config = loadConfig(settings)
-  const progress = createProgress(process.stderr)
-  const end = performance.now() + READY_WITHIN_MS
-  progress.show('Waiting until Portreeve is ready.')
-  let found = await readiness(config)
-  while (found?.status !== 'ok' && performance.now() < end) {
-    await delay(LOOK_MS)
-    found = await readiness(config)
-  }
-  progress.end()
-  if (found?.status === 'ok') return
-  const wrong = Object.entries(found?.checks ?? {}).filter(([, { ok }]) => !ok)
-  const why = wrong.map(([name, { message = 'not well' }]) => `${name}: ${message}`).join('; ')
-  throw new CommandError(
-    `Portreeve was started but is not ready${why ? ` (${why})` : ''}. portreeve host logs tells what it wrote; it is in ${data}.`,
-  )
-}
-
 /** Where people reach it: this machine's first address when it listens on all. */
 function publicUrl(config: ReturnType<typeof loadConfig>): string {
   if (config.public_url) return config.public_url
@@ -99,6 +86,7 @@ function publicUrl(config: ReturnType<typeof loadConfig>): string {
 export async function setup(env: Environment, options: SetupOptions): Promise<void> {
   const places = placesOf(options)
   requireMachine(places.data)
+  requireOwn(places)
   const settings = mergeSettings(readSettings(places.settings), env)
   delete settings.PORTREEVE_CACHE_DIR
   delete settings.PORTREEVE_DATA_DIR
@@ -106,14 +94,17 @@ export async function setup(env: Environment, options: SetupOptions): Promise<vo
   const config = loadConfig(effective)
   const done = await ensureEngine(config.docker_host)
   mkdirSync(places.data, { recursive: true, mode: 0o700 })
-  mkdirSync(places.cache, { recursive: true, mode: 0o700 })
   if (await placeProgram(places)) done.push(`Installed ${places.program}.`)
+  mkdirSync(places.cache, { recursive: true, mode: 0o700 })
   if (linkCommand(options.binDir, places)) done.push(`Linked ${join(options.binDir, 'portreeve')}.`)
-  const is_changed = storeSettings(places.settings, settings)
-  if (is_changed) done.push('Stored the settings.')
+  const was_running = isRunning(config)
+  const stored = storeSettings(places.settings, settings)
+  if (stored.is_changed) done.push('Stored the settings.')
   const service = createService(places, () => readSettings(places.settings), shellFolder())
-  if (await service.start(is_changed && isRunning(config))) done.push('Started Portreeve.')
-  await awaitReady(effective, places.data)
+  const configBefore = () =>
+    loadConfig({ PORT: '9000', ...readSettings(places.settings), PORTREEVE_DATA_DIR: places.data })
+  if (await startService({ service, stored, was_running, config, configBefore }))
+    done.push('Started Portreeve.')
   for (const line of done) say(line)
   if (done.length === 0) say('Portreeve is set up and running already; nothing was changed.')
   const password = join(places.data, 'initial-admin-password')
@@ -139,6 +130,7 @@ const remains = ({ data }: Places): string[] => [
 export async function uninstall(options: SetupOptions): Promise<void> {
   if (process.getuid?.() !== 0) throw new CommandError('Run this as root: it takes a service away.')
   const places = placesOf(options)
+  requireOwn(places)
   const service = createService(places, () => readSettings(places.settings), shellFolder())
   const was_running = await service.is_running()
   await service.remove()

@@ -1,4 +1,4 @@
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, expect, it } from 'vitest'
@@ -24,6 +24,13 @@ it('a program in its installation knows the settings of its server; what the env
     PORTREEVE_BASE_DOMAIN: 'other.test',
     PORTREEVE_DATA_DIR: data,
   })
+})
+
+it('a program in a folder of its own finds its data by the link beside it', () => {
+  const folder = join(data, 'lib')
+  mkdirSync(folder)
+  symlinkSync(data, join(folder, 'data'))
+  expect(adopted({}, join(folder, 'portreeve'))).toMatchObject({ PORT: '19444', PORTREEVE_DATA_DIR: data })
 })
 
 it('a program that lies elsewhere, and a call about another installation, take nothing over', () => {

@@ -18,8 +18,16 @@ describe('settings of an installation', () => {
   it('are read back as they were written, whatever is in them, and are for root alone', () => {
     const path = join(folder, 'portreeve.env')
     const settings = { PORT: '9000', PORTREEVE_ADMIN_PASSWORD: 'a "b" $c `d` \\e %f' }
-    expect([storeSettings(path, settings), storeSettings(path, settings)]).toEqual([true, false])
+    const changed = [storeSettings(path, settings), storeSettings(path, settings)]
+    expect(changed.map(({ is_changed }) => is_changed)).toEqual([true, false])
     expect([readSettings(path), statSync(path).mode & 0o777]).toEqual([settings, 0o600])
+  })
+  it('with which the server does not start are taken back', () => {
+    const path = join(folder, 'portreeve.env')
+    const first = storeSettings(path, { PORT: '9000' })
+    expect(storeSettings(path, { PORT: '9001' }).takeBack()).toBe(true)
+    expect(readSettings(path)).toEqual({ PORT: '9000' })
+    expect([first.takeBack(), readSettings(path)]).toEqual([false, {}])
   })
   it('keep what was said before, take what is said now, and drop what is emptied', () => {
     const kept = { PORT: '9000', HOST: '127.0.0.1', PORTREEVE_BASE_DOMAIN: 'a.test' }
