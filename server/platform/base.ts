@@ -44,6 +44,8 @@ export interface Adapters {
   mail?: Mail
   /** Default: those that exist. */
   dns_providers?: readonly DnsProviderDescriptor[]
+  /** Cost of password hashes, as the KDF takes it; tests of other things lower it. Default: the product's. */
+  password_cost?: { logN: number; r: number; p: number }
 }
 
 /** What every module gets: the kernel, the outside world, and what all of them write to. */

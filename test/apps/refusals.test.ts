@@ -14,18 +14,20 @@ const refused = ({ status, body }: { status: number; body: any }) => [status, bo
 
 beforeEach(async () => {
   api = await createTestApi()
-  api.fakes.git.commit(SHOP_URL, 'main', { ...FILES, Procfile: 'web: node server.js\nclock: node clock.js' })
-  app_id = (
-    await call().post('/api/apps', {
-      name: 'shop',
-      git_url: SHOP_URL,
-      soak_seconds: 0,
-      processes: { clock: { grace_s: 1 } },
-    })
-  ).body.data.id
+  api.fakes.git.commit(SHOP_URL, 'main', FILES)
+  app_id = (await call().post('/api/apps', { name: 'shop', git_url: SHOP_URL, soak_seconds: 0 })).body.data.id
   await idle()
 })
 afterEach(() => api.close())
+/** Deploys a second process, named by the repository; a test waits for its grace. */
+async function deployWithClock(others: object = {}): Promise<string> {
+  const Procfile = 'web: node server.js\nclock: node clock.js'
+  api.fakes.git.commit(SHOP_URL, 'main', { ...FILES, Procfile })
+  await change({ processes: { clock: { grace_s: 1 }, ...others } })
+  const { body } = await call().post(`/api/apps/${app_id}/deploy`)
+  await idle()
+  return body.data.id
+}
 
 describe('the name of a branch', () => {
   const HOSTILE = ['--upload-pack=x', '-b', 'a b', 'a..b', 'a:b', 'refs/heads/x', '$(id)', 'a\nb', '@']
@@ -60,10 +62,8 @@ it('a kind that no webhook has is answered with those there are', async () => {
 })
 
 it('a process that neither has a command nor is named by the repository is told in the log of the deployment', async () => {
-  await change({ processes: { worker: {}, clock: { grace_s: 1 }, mailer: { command: 'node mail.js' } } })
-  const { body } = await call().post(`/api/apps/${app_id}/deploy`)
-  await idle()
-  const log = JSON.stringify((await call().get(`/api/deployments/${body.data.id}/logs`)).body.data)
+  const id = await deployWithClock({ worker: {}, mailer: { command: 'node mail.js', grace_s: 1 } })
+  const log = JSON.stringify((await call().get(`/api/deployments/${id}/logs`)).body.data)
   expect(log).toContain('the process \\"worker\\" has no command')
   expect(log).toContain('it names clock')
   expect(log).not.toMatch(/process \\"(clock|mailer|web)\\" has no command/)
@@ -123,6 +123,7 @@ it('a link is refused whose key is a variable of the app itself', async () => {
 })
 
 it('a volume for one writer is refused where several processes would write, and so is a second process later', async () => {
+  await deployWithClock()
   const volume_id = (await call().post('/api/volumes', { name: 'data' })).body.data.id
   const mount = () => call().post(`/api/apps/${app_id}/mounts`, { path: '/data', volume_id })
   expect(refused(await mount())).toEqual([409, expect.stringContaining('2 instances (web 1, clock 1)')])
@@ -143,6 +144,7 @@ it('a backup id that nobody knows is answered like one of something else, in pla
 })
 
 it('logs of one process leave out those of the others', async () => {
+  await deployWithClock()
   const sources = async (query: string) =>
     new Set(
       ((await call().get(`/api/apps/${app_id}/logs?${query}`)).body.data as { source: string }[]).map(

@@ -1,11 +1,8 @@
 import { createHmac } from 'node:crypto'
 import { decodeJwt, SignJWT, type JWTPayload } from 'jose'
-import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { readEndpoints } from '#test/support/routes'
 import { ADMIN, createPeople, type LoggedIn, type People } from './people.ts'
-
-// Real password hashes: slow on purpose, and slower on a busy machine.
-vi.setConfig({ testTimeout: 120_000, hookTimeout: 120_000 })
 
 let people: People
 let me: LoggedIn

@@ -1,15 +1,10 @@
 import { describe, expect, it } from 'vitest'
-import { createPasswords } from '#server/identity/passwords'
-import { createIdentity } from '#server/identity/service'
-import { NO_MAIL } from '#server/platform/mail/mail'
-import { startTestServer } from '#test/support/http-server'
-import { readRoutes } from '#test/support/routes'
+import { COST, createPasswords } from '#server/identity/passwords'
 import { mannWhitney, median } from '#test/support/statistics'
-import { ADMIN, createPeople } from './people.ts'
+import { ADMIN, CHEAP, createPeople } from './people.ts'
 
 const LOGINS = 300
 /** Cheap hashes make the test sharper: whatever else differs between two logins weighs more beside them. */
-const CHEAP = { logN: 10, r: 8, p: 1 }
 const MEDIANS_APART_MS = 5
 const SIGNIFICANT = 0.01
 /** Chance alone finds a difference in one round of a hundred; one that is there is found in every round. */
@@ -17,43 +12,23 @@ const ROUNDS = 3
 /** Longer than any account must wait after failures. */
 const WAIT_MS = 400_000
 
-/** The product with cheap hashes, and logins that come from a new address each, long after each other. */
-async function createCheapPeople() {
+/** Logins that come from a new address each, long after each other. */
+async function createVisitors() {
   const people = await createPeople()
-  const { kernel, services, fakes } = people
-  const identity = createIdentity({
-    ...kernel,
-    audit: services.audit,
-    events: people.services.events,
-    projects: services.projects,
-    mail: NO_MAIL,
-    public_url: () => '',
-    chosen_url: () => undefined,
-    settings: services.settings.server,
-    password_cost: CHEAP,
-  })
-  kernel.db.sql('UPDATE users SET password_hash = ?').run(await createPasswords(CHEAP).hash(ADMIN.password))
-  const server = await startTestServer(readRoutes(), { ...services, identity })
   let peers = 0
   return {
     async login(email: string, password = 'wrong') {
-      fakes.clock.advance(WAIT_MS)
+      people.fakes.clock.advance(WAIT_MS)
       peers += 1
-      return server.send('POST', '/api/auth/login', {
-        body: { email, password },
-        headers: { 'x-forwarded-for': `198.18.${peers >> 8}.${peers & 255}` },
-      })
+      return people.login({ email, password }, `198.18.${peers >> 8}.${peers & 255}`)
     },
-    async close() {
-      await server.close()
-      await people.close()
-    },
+    close: () => people.close(),
   }
 }
 
 describe('T13: known and unknown users', () => {
   it(`cannot be told apart by ${LOGINS} interleaved logins: status, body, headers and time`, async () => {
-    const people = await createCheapPeople()
+    const people = await createVisitors()
     try {
       expect((await people.login(ADMIN.email, ADMIN.password)).status).toBe(200)
       const answers = new Set<string>()
@@ -85,6 +60,18 @@ describe('T13: known and unknown users', () => {
       await people.close()
     }
   }, 120_000)
+  it('have hashes that cost 32 MiB each, in the product as it is started', async () => {
+    expect(128 * COST.r * 2 ** COST.logN).toBe(32 * 1024 ** 2)
+    const people = await createPeople({ password_cost: undefined })
+    try {
+      const stored = people.kernel.db.sql('SELECT password_hash FROM users').get() as {
+        password_hash: string
+      }
+      expect(createPasswords(COST).isOutdated(stored.password_hash)).toBe(false)
+    } finally {
+      await people.close()
+    }
+  })
   it('are never let in by a hash that nobody has', async () => {
     const passwords = createPasswords(CHEAP)
     for (const password of ['', 'x', 'undefined'])

@@ -1,12 +1,9 @@
 import { existsSync, readFileSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { decodeJwt } from 'jose'
-import { afterEach, describe, expect, it, vi } from 'vitest'
+import { afterEach, describe, expect, it } from 'vitest'
 import { createTestApi } from '#test/support/api'
 import { ADMIN, cookieOf, createPeople, type People } from './people.ts'
-
-// Real password hashes: slow on purpose, and slower on a busy machine.
-vi.setConfig({ testTimeout: 120_000, hookTimeout: 120_000 })
 
 let people: People
 afterEach(() => people?.close())

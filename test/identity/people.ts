@@ -1,6 +1,8 @@
 import { createTestApi, type TestApi, type TestApiOptions } from '#test/support/api'
 import type { Answer } from '#test/support/http-server'
 
+/** A hash of about a millisecond: what the product's costs is known by a test of its own. */
+export const CHEAP = { logN: 10, r: 8, p: 1 }
 export const ADMIN = { email: 'root@example.test', password: 'violet harbour eleven kites' }
 
 /** What a client keeps after a login. */
@@ -18,6 +20,7 @@ export interface LoggedIn {
  */
 export async function createPeople(options: TestApiOptions = {}) {
   const api = await createTestApi({
+    password_cost: CHEAP,
     ...options,
     environment: {
       PORTREEVE_ADMIN_EMAIL: ADMIN.email,

@@ -1,9 +1,6 @@
 import { generate } from 'otplib'
-import { afterEach, describe, expect, it, vi } from 'vitest'
+import { afterEach, describe, expect, it } from 'vitest'
 import { ADMIN, createPeople, type LoggedIn, type People } from './people.ts'
-
-// Real password hashes: slow on purpose, and slower on a busy machine.
-vi.setConfig({ testTimeout: 120_000, hookTimeout: 120_000 })
 
 let people: People
 afterEach(() => people?.close())

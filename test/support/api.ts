@@ -76,6 +76,8 @@ export interface TestApiOptions {
   fill?: (db: Db, secrets: Secrets) => void
   /** Mail server; none when absent, as in a fresh installation. */
   mail?: FakeMail
+  /** Cost of password hashes; that of the product when absent. */
+  password_cost?: { logN: number; r: number; p: number } | undefined
   /** DNS providers that can be set; the real ones when absent. */
   dns_providers?: readonly DnsProviderDescriptor[]
   /** What a domain that only exists in a test adds: its line in the list, its migrations and its routes. */
@@ -141,6 +143,7 @@ export async function createTestApi(options: TestApiOptions = {}): Promise<TestA
       ...fakes,
       guard: { egress: options.egress ?? fakeEgress(), checks: () => ({}), start() {}, stop: async () => {} },
       ...(options.mail ? { mail: options.mail } : {}),
+      ...(options.password_cost ? { password_cost: options.password_cost } : {}),
       ...(options.dns_providers ? { dns_providers: options.dns_providers } : {}),
     },
     undefined,
