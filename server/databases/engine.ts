@@ -18,6 +18,8 @@ export interface DatabaseEngine {
   least_memory_bytes: number
   /** Variables of the container: what the image needs to make its first administrator. */
   environment(credentials: Credentials): Record<string, string>
+  /** Variables in place of those, which the image reads while its volume is empty only. */
+  first_environment?(version: string): Record<string, string>
   /** Arguments for the image's entrypoint; absent keeps the image's own. */
   command?(tls: boolean): readonly string[]
   /** Name that clients log in with; those whose logins alternate have another one after each rotation. */

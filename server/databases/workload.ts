@@ -63,6 +63,7 @@ export function workloadOf(spec: ServerSpec): Workload {
     image: spec.image_id,
     ...(command && command.length > 0 ? { command: [...command] } : {}),
     environment: engine.environment(spec.credentials),
+    ...(engine.first_environment ? { first_environment: engine.first_environment(spec.version) } : {}),
     mounts,
     ports,
     network: networkOf(spec),

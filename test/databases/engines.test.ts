@@ -6,6 +6,7 @@ import {
   readCounts,
 } from '#server/databases/engine'
 import { ENGINE_NAMES, ENGINES, engineOf } from '#server/databases/engines'
+import { postgres } from '#server/databases/engines/postgres'
 import { readSources } from '../meta/sources.ts'
 
 const SECRETS = ['pAppPassword', 'pOldPassword', 'pAdminPassword']
@@ -70,6 +71,19 @@ describe.each(ENGINES.map((engine) => [engine.name, engine as DatabaseEngine]))(
     })
   },
 )
+
+describe('a new PostgreSQL', () => {
+  it('brings its first files to the disk at once where its version knows how to', () => {
+    const flags = (version: string) => postgres.first_environment(version).POSTGRES_INITDB_ARGS
+    expect([flags('15'), flags('16.9')]).toEqual([
+      expect.not.stringContaining('sync'),
+      expect.not.stringContaining('sync'),
+    ])
+    for (const version of ['17', '17.5', '18']) expect(flags(version)).toMatch(/--sync-method=syncfs$/)
+    // Whatever the version: never without, since an empty server must survive the loss of power as well.
+    for (const line of postgres.lines) expect(flags(line)).not.toContain('--no-sync')
+  })
+})
 
 describe('engines', () => {
   it('are found by their names', () => {

@@ -62,7 +62,10 @@ export async function startDatabaseContainer(
   const command = options.command ?? engine.command?.(false)
   const container = await testDocker().createContainer({
     Image: `${engine.image}:${options.line ?? engine.lines[0]}`,
-    Env: Object.entries(engine.environment(credentials)).map(([name, value]) => `${name}=${value}`),
+    Env: Object.entries({
+      ...engine.environment(credentials),
+      ...engine.first_environment?.(options.line ?? engine.lines[0]!),
+    }).map(([name, value]) => `${name}=${value}`),
     ...(command ? { Cmd: [...command] } : {}),
     Labels: { 'portreeve-test.database': options.volume },
     HostConfig: {

@@ -63,6 +63,11 @@ export interface ContainerSpec {
   /** Runs `command` below `/bin/sh -c` *inside the container* when the user gave one line of shell. */
   shell_command?: string
   environment: Record<string, string>
+  /**
+   * Variables, in place of those of the same name, that say how an image fills its empty volume. A container that
+   * was made with others is the same.
+   */
+  first_environment?: Record<string, string>
   mounts?: readonly Mount[]
   network: string
   /** Further networks that the containers reach others in; they have no further names there. */

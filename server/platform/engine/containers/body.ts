@@ -95,7 +95,9 @@ export function containerBody(
     ...commandOf(spec),
     ...(spec.user === undefined ? {} : { User: spec.user }),
     ...(spec.working_dir === undefined ? {} : { WorkingDir: spec.working_dir }),
-    Env: Object.entries(spec.environment).map(([name, value]) => `${name}=${value}`),
+    Env: Object.entries({ ...spec.environment, ...spec.first_environment }).map(
+      ([name, value]) => `${name}=${value}`,
+    ),
     Labels: scope.stored({
       [spec.owner.kind]: spec.owner.id,
       project: spec.project_id,
@@ -195,7 +197,8 @@ function commandOf(spec: ContainerSpec): { Cmd?: string[]; Entrypoint?: string[]
  * or an upgrade would restart every app.
  */
 export function specFingerprint(scope: LabelScope, spec: ContainerSpec): string {
-  const hash = createHash('sha256').update(JSON.stringify(containerBody(scope, spec, { labels: {} })))
+  const { first_environment: _first, ...lasting } = spec
+  const hash = createHash('sha256').update(JSON.stringify(containerBody(scope, lasting, { labels: {} })))
   const files = (spec.mounts ?? []).filter((mount) => mount.kind === 'file')
   if (files.length > 0) hash.update(JSON.stringify(files))
   if (spec.more_networks?.length) hash.update(JSON.stringify(spec.more_networks))

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { specFingerprint } from '#server/platform/engine/containers/body'
+import { containerBody, specFingerprint } from '#server/platform/engine/containers/body'
 import { createLabelScope } from '#server/platform/engine/labels'
 import { testWorkload } from '#test/support/workload'
 
@@ -19,6 +19,12 @@ const plain = testWorkload({
 test('a plain app has the fingerprint that 0.1.0 put on its containers, so that an upgrade restarts none', () => {
   expect(specFingerprint(scope, plain)).toBe('97a0a851e895fa21a425be0b99f2ea3b')
   expect(specFingerprint(scope, { ...plain, mounts: [] })).toBe('97a0a851e895fa21a425be0b99f2ea3b')
+})
+
+test('what only an empty volume is filled by is in the container, and changes nothing about which one it is', () => {
+  const first = { ...plain, first_environment: { NODE_ENV: 'first', INIT: '1' } }
+  expect(containerBody(scope, first, { labels: {} }).Env).toEqual(['PORT=3000', 'NODE_ENV=first', 'INIT=1'])
+  expect(specFingerprint(scope, first)).toBe(specFingerprint(scope, plain))
 })
 
 test('a container is made anew when a mount, the text of a file, a port or its owner changes', () => {
