@@ -8,9 +8,13 @@ import type { Owner, VariableRepository, VariableRow } from './repository.ts'
 import { changedFields, type PlainVariable, type Vault } from './values.ts'
 
 /** An environment beyond this would keep a process from starting. */
-const MOST_VARIABLES = 2000
+export const MOST_VARIABLES = 2000
 const MOST_BYTES = 1_000_000
 const VERSIONS_KEPT = 50
+
+/** What an owner hears that would have more. */
+export const tooManyVariables = () =>
+  conflict(`There can be ${MOST_VARIABLES} variables at most. Remove some that nothing reads.`)
 
 /** A change of one variable, made: what it was, and what it is. */
 export interface Change {
@@ -110,8 +114,7 @@ export function createChanges(repository: VariableRepository, vault: Vault, cloc
     /** Throws 409 when the variables of an owner are more than a process can be started with. */
     requireQuota(owner: Owner): void {
       const { count, bytes } = repository.size(owner)
-      if (count > MOST_VARIABLES)
-        throw conflict(`There can be ${MOST_VARIABLES} variables at most. Remove some that nothing reads.`)
+      if (count > MOST_VARIABLES) throw tooManyVariables()
       // Sealed values are a third longer than what is in them.
       if (bytes > (MOST_BYTES * 4) / 3 + count * 80)
         throw conflict('The values together are larger than 1 MB, with which no process can start.')

@@ -2,6 +2,7 @@ import * as v from 'valibot'
 import { ApiError, type ErrorDetail, invalid } from '#server/kernel/errors'
 import { own } from '#server/kernel/own'
 import { readDotenv } from '#server/kernel/dotenv'
+import { MOST_VARIABLES, tooManyVariables } from './changes.ts'
 import { VariableKey, type VariableImport, VariableText } from './schema.ts'
 
 const faultOf = (schema: v.GenericSchema, input: unknown): string | undefined =>
@@ -32,11 +33,17 @@ export function entriesOf(body: VariableImport): [key: string, value: string][] 
   return entries
 }
 
+/** Before they are written: nobody waits for tens of thousands of them, which are then taken back. */
+function requireFew(entries: readonly unknown[]): void {
+  if (entries.length > MOST_VARIABLES) throw tooManyVariables()
+}
+
 function readEntries(body: VariableImport): [key: string, value: string][] {
   if ((body.text === undefined) === (body.variables === undefined))
     throw invalid('text', 'or variables must be given, and only one of the two.')
   if (body.variables) {
     const entries = Object.entries(body.variables)
+    requireFew(entries)
     refuse(
       entries.flatMap(([key, value]) => {
         const message = faultIn(key, value)
@@ -45,7 +52,8 @@ function readEntries(body: VariableImport): [key: string, value: string][] {
     )
     return entries
   }
-  const { entries, bad } = readDotenv(body.text!)
+  const { entries, bad } = readDotenv(body.text!, MOST_VARIABLES)
+  requireFew(entries)
   const faults = entries.flatMap(({ line, key, value }) => {
     const message = faultIn(key, value)
     return message ? [{ line, message }] : []

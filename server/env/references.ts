@@ -22,6 +22,10 @@ export interface ReferenceSources {
 /** A reference that leads nowhere or in a circle; the message continues "The value …". */
 export class UnresolvedError extends Error {}
 
+/** Variables that one may lead through, and characters that all references together may stand for. */
+const MOST_STEPS = 50
+const MOST_CHARACTERS = 4_000_000
+
 const MARKED = /\$\{\{([^{}]*)\}\}/g
 const REFERENCE = /^([A-Za-z0-9][A-Za-z0-9_-]{0,62})\.([A-Za-z_][A-Za-z0-9_]{0,254})$/
 
@@ -49,6 +53,7 @@ export const referencesIn = (value: string): string[] => [
 export function createResolver({ shared, database }: ReferenceSources) {
   const done = new Map<string, Known>()
   const open: string[] = []
+  let characters = 0
 
   function sharedValue(key: string): Known {
     const known = done.get(key)
@@ -59,11 +64,16 @@ export function createResolver({ shared, database }: ReferenceSources) {
       )
     const raw = shared(key)
     if (!raw) throw new UnresolvedError(`names project.${key}, which the project does not share.`)
+    if (open.length >= MOST_STEPS)
+      throw new UnresolvedError(`leads through more than ${MOST_STEPS} variables, one to the next.`)
     open.push(key)
-    const resolved = resolve(raw)
-    open.pop()
-    done.set(key, resolved)
-    return resolved
+    try {
+      const resolved = resolve(raw)
+      done.set(key, resolved)
+      return resolved
+    } finally {
+      open.pop()
+    }
   }
 
   function lookup({ owner, key }: Reference): Known {
@@ -83,6 +93,10 @@ export function createResolver({ shared, database }: ReferenceSources) {
     const text = value.replace(MARKED, (_all, inner: string) => {
       const known = lookup(read(inner))
       is_secret ||= known.secret
+      // A few variables that each name another one some times are more than any memory holds.
+      characters += known.value.length
+      if (characters > MOST_CHARACTERS)
+        throw new UnresolvedError('stands for more than 4 MB, together with others.')
       return known.value
     })
     return { value: text, secret: is_secret }

@@ -152,10 +152,15 @@ export function createReleaseVariables(repository: VariableRepository, vault: Va
         ...repository.all({ app_id: app.id }).flatMap((row) => resolvedIfReadable(row, resolve, preview)),
       ])
     },
-    /** Throws UnresolvedError when a reference of these values leads nowhere or in a circle. */
-    check(project_id: string, values: readonly (string | null)[]): void {
+    /**
+     * A check of values whose references lead nowhere or in a circle, which throws UnresolvedError. What they
+     * name is worked out once for all of them.
+     */
+    checker(project_id: string): (values: readonly (string | null)[]) => void {
       const resolve = resolverOf(project_id, lenient)
-      for (const value of values) if (value) resolve({ value, secret: false })
+      return (values) => {
+        for (const value of values) if (value) resolve({ value, secret: false })
+      }
     },
   }
 }

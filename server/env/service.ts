@@ -60,12 +60,15 @@ export function createVariables({ db, clock, secrets, events, audit, ports }: Va
   const get = (app_id: string, key: string): VariableRow =>
     orThrow(repository.find({ app_id }, key), () => notFound('variable'))
   /** A 422 that names the field when a value of a change leads nowhere. */
-  const requireResolved = (project_id: string, plain: PlainVariable, path: string) => {
-    try {
-      release.check(project_id, [plain.value, plain.preview_value])
-    } catch (error) {
-      if (error instanceof UnresolvedError) throw invalid(path, error.message)
-      throw error
+  const resolvedIn = (project_id: string) => {
+    const check = release.checker(project_id)
+    return (plain: PlainVariable, path: string): void => {
+      try {
+        check([plain.value, plain.preview_value])
+      } catch (error) {
+        if (error instanceof UnresolvedError) throw invalid(path, error.message)
+        throw error
+      }
     }
   }
   /** Tells everybody about changes that are rows already; by keys, never by values. */
@@ -132,7 +135,7 @@ export function createVariables({ db, clock, secrets, events, audit, ports }: Va
           comment: body.comment ?? null,
         }
         const change = changes.put(actor, { project_id, app_id, key: body.key }, undefined, plain, 'value')
-        requireResolved(project_id, plain, 'value')
+        resolvedIn(project_id)(plain, 'value')
         finish(actor, { project_id, app_id, id: change.row.id }, 'variable.create', reportOf([change], []))
         return views.variable(change.row)
       }),
@@ -155,7 +158,7 @@ export function createVariables({ db, clock, secrets, events, audit, ports }: Va
           comment: body.comment === undefined ? row.comment : body.comment,
         }
         const change = changes.put(actor, { project_id, app_id, key }, row, plain, 'value')
-        requireResolved(project_id, plain, 'value')
+        resolvedIn(project_id)(plain, 'value')
         finish(actor, { project_id, app_id, id: row.id }, 'variable.update', reportOf([change], []))
         return views.variable(change.row)
       }),
@@ -174,6 +177,7 @@ export function createVariables({ db, clock, secrets, events, audit, ports }: Va
         const { project_id } = appOf(app_id)
         const existing = new Map(repository.all({ app_id }).map((row) => [row.key, row]))
         const path = body.text === undefined ? 'variables' : 'text'
+        const requireResolved = resolvedIn(project_id)
         const changed = entries.map(([key, value]) => {
           const row = existing.get(key)
           const before = row && vault.openReadable(row)
@@ -186,7 +190,7 @@ export function createVariables({ db, clock, secrets, events, audit, ports }: Va
             comment: said.comment === undefined ? (row?.comment ?? null) : said.comment,
           }
           const change = changes.put(actor, { project_id, app_id, key }, row, plain, path, before)
-          if (change.row.refs !== '[]') requireResolved(project_id, plain, `${path}: ${key}`)
+          if (change.row.refs !== '[]') requireResolved(plain, `${path}: ${key}`)
           return change
         })
         const named = new Set(entries.map(([key]) => key))
@@ -260,8 +264,9 @@ export function createVariables({ db, clock, secrets, events, audit, ports }: Va
         })
         const gone = [...existing.values()].filter(({ key }) => !named.has(key))
         for (const row of gone) changes.remove(actor, row)
+        const requireResolved = resolvedIn(project_id)
         for (const [index, { row }] of changed.entries())
-          if (row.refs !== '[]') requireResolved(project_id, vault.open(row), `variables.${index}.value`)
+          if (row.refs !== '[]') requireResolved(vault.open(row), `variables.${index}.value`)
         for (const { key } of gone) {
           const [use] = repository.usesOf(project_id, `project.${key}`)
           if (use)

@@ -47,7 +47,7 @@ interface Limited extends Described {
   pipe?: { type: string; requirement?: unknown }[]
 }
 /** Items that may be judged one by one, and entries of a dictionary, which no schema limits. */
-const MANY = 1000
+const MANY = 4000
 
 /** The most items that the schema of a list takes; undefined where it names no limit. */
 function mostItems({ pipe = [] }: Limited): number | undefined {

@@ -30,15 +30,18 @@ function at(pattern: RegExp, text: string, place: number): RegExpExecArray | nul
 /**
  * Reads a dotenv text. The package `dotenv` reads each value, so that a value here is what a developer's own
  * program gets; it passes over what it does not understand, so the places of assignments are found here, and
- * every line that is none is named.
+ * every line that is none is named. After more than `most` lines the rest is left unread.
  */
-export function readDotenv(source: string): { entries: DotenvEntry[]; bad: BadLine[] } {
+export function readDotenv(
+  source: string,
+  most = Number.POSITIVE_INFINITY,
+): { entries: DotenvEntry[]; bad: BadLine[] } {
   const text = source.replace(/^\uFEFF/, '').replace(/\r\n?/g, '\n')
   const entries: DotenvEntry[] = []
   const bad: BadLine[] = []
   const lines_of = new Map<string, number>()
   let line = 1
-  for (let place = 0; place < text.length; ) {
+  for (let place = 0; place < text.length && entries.length + bad.length <= most; ) {
     const skipped = at(SKIPPED, text, place)
     const found = skipped ? undefined : readEntry(text, place)
     const end = skipped ? place + skipped[0].length : found!.end

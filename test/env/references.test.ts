@@ -37,6 +37,25 @@ describe('references in a value', () => {
     expect(() => resolver({})(plain(value))).toThrow(UnresolvedError)
     expect(() => resolver({})(plain(value))).toThrow(message)
   })
+  it('that would become more than any memory holds are told, also when each alone would not', () => {
+    const doubling = Object.fromEntries(
+      Array.from({ length: 40 }, (_, at) => [`V${at}`, `\${{ project.V${at + 1} }}`.repeat(3)]),
+    )
+    const resolve = resolver({ ...doubling, V40: 'x'.repeat(10), LARGE: 'x'.repeat(100_000) })
+    expect(() => resolve(plain('${{ project.V0 }}'))).toThrow(/more than 4 MB/)
+    const each = resolver({ LARGE: 'x'.repeat(100_000) })
+    const taken = () => Array.from({ length: 50 }, () => each(plain('${{ project.LARGE }}')))
+    expect(taken).toThrow(/more than 4 MB/)
+  })
+  it('that lead from one variable to the next without an end in sight are told', () => {
+    const chain = Object.fromEntries(
+      Array.from({ length: 5000 }, (_, at) => [`V${at}`, `\${{ project.V${at + 1} }}`]),
+    )
+    const resolve = resolver({ ...chain, V5000: 'x' })
+    expect(() => resolve(plain('${{ project.V0 }}'))).toThrow(/more than 50 variables/)
+    // What was refused is no circle to the next one.
+    expect(resolve(plain('${{ project.V4960 }}'))).toEqual(plain('x'))
+  })
   it('in a circle are told with the way round', () => {
     const resolve = resolver({ A: '${{ project.B }}', B: '${{ project.C }}', C: '${{ project.A }}' })
     expect(() => resolve(plain('${{ project.B }}'))).toThrow(

@@ -168,6 +168,16 @@ describe('a variable', () => {
       0,
     ])
   })
+  it('that stands for more than any memory holds is refused by its field', async () => {
+    const variables = Array.from({ length: 45 }, (_, at) => ({
+      key: `V${at}`,
+      value: at === 44 ? 'xxxxxxxxxx' : `\${{ project.V${at + 1} }}`.repeat(3),
+    }))
+    const { data } = (await developer().get(`/api/apps/${app_id}`)).body
+    const answer = await api.as('owner').put(`/api/projects/${data.project_id}/env`, { variables })
+    expect([answer.status, answer.body.error?.code]).toEqual([422, 'VALIDATION_ERROR'])
+    expect(answer.body.error.message).toMatch(/^variables\.\d+\.value: stands for more than 4 MB/)
+  })
   it('is one of 2,000 at most, so that a process can still start', async () => {
     const many = Object.fromEntries(Array.from({ length: 2001 }, (_, i) => [`K${i}`, 'x']))
     const answer = await developer().post(`${env}/import`, { variables: many })

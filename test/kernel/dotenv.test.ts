@@ -69,4 +69,9 @@ describe('an assignment that is written', () => {
   it('is a comment where the format has no way to write it', () => {
     expect(renderEntry('KEY', `'"\``)).toMatch(/^# KEY holds characters/)
   })
+  it('is left unread behind more lines than anybody takes', () => {
+    const text = Array.from({ length: 100_000 }, (_, at) => `K${at}=v`).join('\n')
+    expect(readDotenv(text, 2000).entries).toHaveLength(2001)
+    expect(readDotenv('no assignment\n'.repeat(100_000), 2000).bad).toHaveLength(2001)
+  })
 })
