@@ -108,6 +108,37 @@ it('a dialog takes the focus, keeps what was refused, closes with Escape and giv
   await context.close()
 })
 
+it('a compose file is written in an editor, which shows what is wrong at its line and stores nothing of it', async () => {
+  const { page, open, barriers, faults, context } = await visit(
+    browser,
+    portreeve,
+    undefined,
+    await newCookie(),
+  )
+  const { keyboard } = page
+  await open('/apps/new')
+  await page.getByLabel('Deploy from').selectOption('compose')
+  await page.locator('.cm-content').waitFor()
+  await page.getByRole('textbox', { name: 'Compose file' }).focus()
+  await keyboard.insertText('services:\n  web:\n    image: nginx:1.29\n    pidd: 1\n')
+  // Tab indents; after Escape it leads on.
+  await keyboard.press('Escape')
+  await keyboard.press('Tab')
+  await keyboard.type('stack')
+  await keyboard.press('Enter')
+  await page.locator('.cm-fault', { hasText: 'pidd: 1' }).waitFor()
+  expect(await page.locator('.cm-fault-text').textContent()).toBe(
+    'Is not a key of the Compose Specification.',
+  )
+  expect((await portreeve.call('GET', '/api/apps?q=stack')).body.data).toEqual([])
+  expect(await barriers()).toEqual([])
+  await page.getByRole('textbox', { name: 'Compose file' }).press('Control+z')
+  expect(await page.locator('.cm-fault').count()).toBe(0)
+  // What the server refused is said on the console, too.
+  expect(faults.filter((fault) => !/status of 422/.test(fault))).toEqual([])
+  await context.close()
+})
+
 it('a part of a chart is chosen by dragging or by keys, and is in the address, with the deployments of that time', async () => {
   const [{ id }] = (await portreeve.call('GET', '/api/apps?q=shell')).body.data
   const { page, open, faults, context } = await visit(browser, portreeve, undefined, await newCookie())
