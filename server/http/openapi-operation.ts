@@ -158,6 +158,8 @@ export function operationOf(endpoint: DocumentedEndpoint, schemas: SchemaConvert
     summary: definition.summary,
     description: [definition.description, RIGHTS[definition.access]].filter(Boolean).join('\n\n'),
     tags: [tag],
+    // The same in one word, for programs: the dashboard makes its table of roles of it.
+    'x-access': definition.access,
     security: securityOf(definition, method),
     ...(parameters.length > 0 ? { parameters } : {}),
     ...(requestBody ? { requestBody } : {}),

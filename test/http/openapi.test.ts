@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { createConfig, lintFromString, type NormalizedProblem } from '@redocly/openapi-core'
 import { parse } from 'yaml'
 import { createTestApi, type TestApi } from '#test/support/api'
-import { readEndpoints } from '#test/support/routes'
+import { readDefinitions, readEndpoints } from '#test/support/routes'
 import { collectNamed } from '#server/http/openapi-schemas'
 import { exampleOf } from '#server/http/openapi-examples'
 import * as v from 'valibot'
@@ -12,6 +12,7 @@ type Operation = {
   summary: string
   description: string
   tags: string[]
+  'x-access'?: string
   security: object[]
   parameters?: any[]
   requestBody?: any
@@ -55,6 +56,15 @@ describe('the OpenAPI document', () => {
     expect(operations.map(({ method, path }) => `${method} ${path}`).sort()).toEqual(
       [...served, 'get /api/ws'].sort(),
     )
+  })
+  it('says of every operation who may call it, in a word that programs understand', async () => {
+    const said = operations
+      .filter(({ path }) => path !== '/api/ws')
+      .map(({ method, path, operation }) => `${method} ${path} ${operation['x-access']}`)
+    const meant = (await readDefinitions()).map(
+      ({ method, path, definition }) => `${method} ${path.replace(/:(\w+)/g, '{$1}')} ${definition.access}`,
+    )
+    expect(said.sort()).toEqual(meant.sort())
   })
   it('is the same as YAML', async () => {
     const answer = await api.request('GET', '/api/openapi.yaml', { as: 'viewer' })
