@@ -25,6 +25,20 @@ export const useDeployment = (id: MaybeRefOrGetter<string>) =>
     ['deployment'],
     () => ['deployment', toValue(id)],
     (signal) => api.GET('/api/deployments/{id}', { params: { path: { id: toValue(id) } }, signal }),
+    { enabled: () => toValue(id) !== '' },
+  )
+
+/** What differs between two deployments. */
+export const useComparison = (id: MaybeRefOrGetter<string>, other: MaybeRefOrGetter<string>) =>
+  useRead(
+    ['deployment'],
+    () => ['comparison', toValue(id), toValue(other)],
+    (signal) =>
+      api.GET('/api/deployments/{id}/compare', {
+        params: { path: { id: toValue(id) }, query: { with: toValue(other) } },
+        signal,
+      }),
+    { enabled: () => toValue(other) !== '', keep: true },
   )
 
 /** The app that a deployment belongs to, for its name and its rights. */
