@@ -1,5 +1,5 @@
 import { CHECK_MARK } from '#server/platform/engine/build/telling-lines'
-import { shellWord } from './commands.ts'
+import { shellWord } from '#server/kernel/shell-word'
 
 /** A line of ours in a generated Dockerfile, and what is said when it fails in place of its text. */
 export interface CheckedLine {

@@ -1,9 +1,10 @@
+import { PLAIN_WORD } from '#server/kernel/shell-word'
+
 /**
  * A shell line of a user becomes part of a Dockerfile in these two shapes only, so that no text of it can be
  * an instruction.
  */
 
-const PLAIN_WORD = /^[A-Za-z0-9_./:@%+,=-]+$/
 const SHELL_KEYWORDS = new Set([
   'cd',
   'export',
@@ -51,11 +52,6 @@ function replacesShell(command: string, words: readonly string[]): boolean {
 
 function isAssignment(word: string): boolean {
   return /^[A-Za-z_][A-Za-z0-9_]*=/.test(word)
-}
-
-/** One shell word, quoted only where it must be. */
-export function shellWord(text: string): string {
-  return PLAIN_WORD.test(text) ? text : `'${text.replaceAll("'", String.raw`'\''`)}'`
 }
 
 /**

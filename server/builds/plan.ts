@@ -1,4 +1,4 @@
-import { shellWord } from './commands.ts'
+import { shellWord } from '#server/kernel/shell-word'
 
 /**
  * A read-only view of a source folder, bounded, that detectors look at. Paths are relative with `/`, never

@@ -1,6 +1,6 @@
 import { posix } from 'node:path'
 import { say } from './checks.ts'
-import { shellWord } from './commands.ts'
+import { shellWord } from '#server/kernel/shell-word'
 import type { Instruction } from './render-dockerfile.ts'
 
 /** Files that nginx serves, and what it answers for a path that is no file. */

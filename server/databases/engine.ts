@@ -37,6 +37,10 @@ export interface DatabaseEngine {
   revoke(credentials: Credentials, previous: Credentials): ContainerCommand
   /** The address that the engine's usual client libraries take as it is. */
   url(credentials: Credentials, address: DatabaseAddress): string
+  /** Line of shell with which a person looks into the database from a terminal. */
+  client(credentials: Credentials, address: DatabaseAddress): string
+  /** How programs connect with the usual libraries; the address is in the variable DATABASE_URL. */
+  snippets: readonly Snippet[]
   /** How the server speaks TLS; absent where it cannot be had from files beside the data. */
   tls?: DatabaseTls
   /** Writes a whole, consistent copy of the database to its standard output while clients go on writing. */
@@ -65,6 +69,12 @@ export interface ContainerCommand {
   env: Record<string, string>
   /** What it reads; without, its standard input is empty. */
   stdin?: string
+}
+/** A few lines of a program. */
+export interface Snippet {
+  language: 'Node.js' | 'Python'
+  library: string
+  code: string
 }
 export interface DatabaseAddress {
   host: string

@@ -198,6 +198,14 @@ export const Database = v.pipe(
         v.description('Address for clients from outside; null while it is not public.'),
       ),
     ),
+    client_command: v.pipe(
+      v.string(),
+      SECRET,
+      v.description('Line of shell that opens it with the client of the engine, inside the project.'),
+    ),
+    external_client_command: v.nullable(
+      v.pipe(v.string(), SECRET, v.description('The same from outside; null while it is not public.')),
+    ),
     public_port: v.nullable(PublicPort),
     limits: v.object(limitEntries),
     volume_id: v.pipe(v.string(), v.description('Volume that holds the data.')),
@@ -225,6 +233,17 @@ export const Database = v.pipe(
 )
 export type Database = v.InferOutput<typeof Database>
 
+/** Query of `GET /api/databases/:id`. */
+export const CredentialsQuery = v.strictObject({
+  credentials: v.optional(
+    v.pipe(
+      v.picklist(['masked', 'shown']),
+      v.description(
+        '`masked`: password, addresses and client commands have `********` in the place of the password. `shown`: the audit log says each time who read them; without either they are shown, and the audit log says so once in 10 minutes for each reader.',
+      ),
+    ),
+  ),
+})
 export const DatabaseQuery = v.strictObject({
   ...pagingEntries,
   sort: sorting(['name', 'engine', 'status', 'created_at']),
@@ -252,6 +271,19 @@ export const DatabaseEngineFacts = v.pipe(
     least_memory_bytes: v.pipe(
       v.number(),
       v.description('Memory in bytes below which it does not run well.'),
+    ),
+    snippets: v.pipe(
+      v.array(
+        v.pipe(
+          v.object({
+            language: v.picklist(['Node.js', 'Python']),
+            library: v.string(),
+            code: v.pipe(v.string(), v.description('Lines that connect with the variable `DATABASE_URL`.')),
+          }),
+          v.title('DatabaseSnippet'),
+        ),
+      ),
+      v.description('How programs connect with the usual libraries.'),
     ),
   }),
   v.title('DatabaseEngineFacts'),

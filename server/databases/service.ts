@@ -11,6 +11,7 @@ import type { DatabaseContext } from './context.ts'
 import { engineOf } from './engines.ts'
 import { type DatabasePayload, type DeletePayload, startRequest, type StartPayload } from './lifecycle.ts'
 import { databaseMachine } from './machine.ts'
+import { createReaders } from './readers.ts'
 import { type ConfirmPayload, requireRoomToKeep, type UpgradePayload } from './replacement.ts'
 import type { DatabaseRow } from './repository.ts'
 import type { Database, DatabaseChange, DatabaseSummary, NewDatabase } from './schema.ts'
@@ -27,8 +28,9 @@ const DEFAULT_MEMORY_BYTES = 512 * 1024 ** 2
 export function createDatabaseService(options: ServiceOptions) {
   const { db, clock, repository, vault, ports, jobs, audit, get, change, advance, note } = options
 
-  const view = (row: DatabaseRow): Database =>
+  const view = (row: DatabaseRow, masked = false): Database =>
     viewOf(row, vault, {
+      masked,
       links: repository.links(row.id),
       older: repository.older(row.id),
       job: jobs.findBySubject(row.id),
@@ -65,6 +67,7 @@ export function createDatabaseService(options: ServiceOptions) {
       project_id: row.project_id,
       ...facts,
     })
+  const readers = createReaders(() => clock.now())
   const payloadOf = ({ id, project_id }: DatabaseRow): DatabasePayload => ({ database_id: id, project_id })
   const enqueue = <P extends DatabasePayload>(row: DatabaseRow, kind: string, payload: P): string =>
     jobs.enqueue<P>({
@@ -89,6 +92,15 @@ export function createDatabaseService(options: ServiceOptions) {
 
   return {
     view: (id: string): Database => view(get(id)),
+    /** A database as a reader asked for it; the audit log tells who was shown its password. */
+    read(actor: Actor, id: string, credentials?: 'masked' | 'shown'): Database {
+      const row = get(id)
+      // Narrowed API keys are shown no secrets of anything.
+      const masked = credentials === 'masked' || actor.scope !== 'full'
+      if (!masked && (credentials === 'shown' || !readers.isKnown(actor.user_id, id)))
+        record(actor, row, 'reveal')
+      return view(row, masked)
+    },
     list(actor: Actor, query: { engine?: Wanted; status?: Wanted; q?: string }, paging: Paging) {
       const { q, ...equals } = query
       const { rows, total } = repository.page(visibleProjects(actor), equals, q, ...limits(paging))

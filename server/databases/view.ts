@@ -1,3 +1,4 @@
+import { MASK } from '#server/kernel/schemas'
 import type { JobRow } from '#server/kernel/jobs/definition'
 import { type ArchiveView, DEFAULT_DAYS } from './archive-schema.ts'
 import type { DatabaseEngine } from './engine.ts'
@@ -34,6 +35,7 @@ export const factsOf = (engine: DatabaseEngine): DatabaseEngineFacts => ({
   port: engine.port,
   tls: engine.tls !== undefined,
   least_memory_bytes: engine.least_memory_bytes,
+  snippets: [...engine.snippets],
 })
 
 export const summaryOf = (row: DatabaseRow): DatabaseSummary => ({
@@ -67,9 +69,16 @@ export function viewOf(
     public_host: () => string
     older: readonly OlderRow[]
     archive: ArchiveView | undefined
+    /** Whether a mask stands in the place of the password. */
+    masked: boolean
   },
 ): Database {
-  const { engine, credentials, inside, url } = connectionOf(row, vault)
+  const { engine, credentials: known, inside } = connectionOf(row, vault)
+  const credentials = about.masked ? { ...known, password: MASK } : known
+  const outside =
+    row.public_port === null
+      ? undefined
+      : { host: about.public_host(), port: row.public_port, tls: engine.tls !== undefined }
   return {
     ...summaryOf(row),
     host: inside.host,
@@ -77,15 +86,10 @@ export function viewOf(
     database: credentials.database,
     username: credentials.username,
     password: credentials.password,
-    connection_string: url,
-    external_connection_string:
-      row.public_port === null
-        ? null
-        : engine.url(credentials, {
-            host: about.public_host(),
-            port: row.public_port,
-            tls: engine.tls !== undefined,
-          }),
+    connection_string: engine.url(credentials, inside),
+    external_connection_string: outside ? engine.url(credentials, outside) : null,
+    client_command: engine.client(credentials, inside),
+    external_client_command: outside ? engine.client(credentials, outside) : null,
     public_port: row.public_port,
     limits: { cpus: row.cpus, memory_bytes: row.memory_bytes },
     volume_id: row.volume_id,

@@ -56,7 +56,43 @@ describe('a new database', () => {
       password: '********',
       connection_string: '********',
       external_connection_string: '********',
+      client_command: '********',
+      external_client_command: '********',
     })
+  })
+  it('is told with the command that opens it, and without its password when that is asked for', async () => {
+    const id = await made({ public: true })
+    const { password, ...whole } = await show(id)
+    expect(whole.client_command).toBe(`psql ${whole.connection_string}`)
+    expect(whole.external_client_command).toContain(whole.external_connection_string)
+    const { status, text, body } = await developer().get(`/api/databases/${id}?credentials=masked`)
+    expect([status, text.includes(password)]).toEqual([200, false])
+    expect(body.data).toMatchObject({
+      password: '********',
+      connection_string: 'postgres://app_1:********@shop-db.db.internal:5432/shop_db',
+      client_command: "psql 'postgres://app_1:********@shop-db.db.internal:5432/shop_db'",
+    })
+    expect(body.data.external_client_command).toContain('********')
+  })
+  it('tells the audit log who was shown its password, a program that asks all day once in ten minutes', async () => {
+    const id = await made()
+    const told = async () => {
+      const { body } = await api.as('admin').get('/api/audit-logs?action=database.reveal')
+      return body.data.map(({ resource }: any) => resource.id)
+    }
+    await developer().get(`/api/databases/${id}?credentials=masked`)
+    expect(await told()).toEqual([])
+    await show(id)
+    await show(id)
+    expect(await told()).toHaveLength(1)
+    expect(await told()).toEqual([id])
+    api.fakes.clock.advance(10 * 60_000)
+    await show(id)
+    expect(await told()).toHaveLength(2)
+    for (const _ of [1, 2]) await developer().get(`/api/databases/${id}?credentials=shown`)
+    expect(await told()).toHaveLength(4)
+    await owner().get(`/api/databases/${id}`)
+    expect(await told()).toHaveLength(5)
   })
   it('shows its login to developers and nobody below, and stores it sealed', async () => {
     const id = await made()

@@ -1,3 +1,4 @@
+import { execFileSync } from 'node:child_process'
 import { describe, expect, it } from 'vitest'
 import {
   type ContainerCommand,
@@ -60,6 +61,19 @@ describe.each(ENGINES.map((engine) => [engine.name, engine as DatabaseEngine]))(
         '1234',
         odd.password,
       ])
+    })
+    it('has a line of shell for people, in which no value is more than one word', () => {
+      const odd = { ...app, password: "p' ; touch /tmp/x #", database: 'sh op' }
+      const at = { host: 'shop.db.internal', port: 1234, tls: true }
+      const script = (line: string) => `set -f; set -- ${line}; printf '%s\\n' "$#"`
+      const wordsOf = (credentials: Credentials) =>
+        Number(execFileSync('sh', ['-c', script(engine.client(credentials, at))], { encoding: 'utf8' }))
+      expect(wordsOf(odd)).toBe(wordsOf(app))
+      expect(engine.client(app, at)).toContain('shop.db.internal')
+    })
+    it('shows how a program connects, in two languages, by the variable that a link gives', () => {
+      expect(engine.snippets.map(({ language }) => language)).toEqual(['Node.js', 'Python'])
+      for (const { code } of engine.snippets) expect(code).toContain('DATABASE_URL')
     })
     it('encrypts on the way from outside where the server speaks TLS', () => {
       const at = (tls: boolean) => engine.url(app, { host: 'h', port: 1, tls })

@@ -1,4 +1,4 @@
-import { shellWord } from '../commands.ts'
+import { shellWord } from '#server/kernel/shell-word'
 import type { SourceTree } from '../plan.ts'
 import { filesIn, skim } from '../tree-queries.ts'
 import { compiledStack } from './compiled.ts'

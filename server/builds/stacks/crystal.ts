@@ -1,4 +1,4 @@
-import { shellWord } from '../commands.ts'
+import { shellWord } from '#server/kernel/shell-word'
 import { filesIn, firstLine } from '../tree-queries.ts'
 import { readYaml, textAt, keysAt } from '../text-formats.ts'
 import { toolVersion } from '../versions.ts'

@@ -1,5 +1,5 @@
 import { baseImage } from '../base-images.ts'
-import { shellWord } from '../commands.ts'
+import { shellWord } from '#server/kernel/shell-word'
 import { filesIn, firstOf, skim } from '../tree-queries.ts'
 import { textAt, readYaml, keysAt } from '../text-formats.ts'
 import type { SourceTree } from '../plan.ts'

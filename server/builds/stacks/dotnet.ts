@@ -1,5 +1,5 @@
 import { baseImage } from '../base-images.ts'
-import { shellWord } from '../commands.ts'
+import { shellWord } from '#server/kernel/shell-word'
 import type { SourceTree } from '../plan.ts'
 import { compare, filesWithSuffix, folderOf, joinPath, skim } from '../tree-queries.ts'
 import { readJson, textAt, xmlText } from '../text-formats.ts'

@@ -1,5 +1,5 @@
 import { baseImage } from '../base-images.ts'
-import { shellWord } from '../commands.ts'
+import { shellWord } from '#server/kernel/shell-word'
 import type { SourceTree } from '../plan.ts'
 import { compare, filesIn, filesWithSuffix, folderOf, skim } from '../tree-queries.ts'
 import { chooseVersion, toolVersion, versionFile } from '../versions.ts'

@@ -1,5 +1,5 @@
 import { baseImage } from '../base-images.ts'
-import { shellWord } from '../commands.ts'
+import { shellWord } from '#server/kernel/shell-word'
 import type { HealthCheckPlan, SourceTree } from '../plan.ts'
 import { filesNamed, filesWithSuffix, folderOf, joinPath, skim } from '../tree-queries.ts'
 import type { CheckedLine } from '../checks.ts'

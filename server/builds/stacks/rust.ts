@@ -1,6 +1,6 @@
 import { own } from '#server/kernel/own'
 import { baseImage } from '../base-images.ts'
-import { shellWord } from '../commands.ts'
+import { shellWord } from '#server/kernel/shell-word'
 import type { SourceTree } from '../plan.ts'
 import { compare, filesNamed, firstLine, folderOf, hasFolder, joinPath, skim } from '../tree-queries.ts'
 import { asFields, at, keysAt, listAt, readToml, textAt } from '../text-formats.ts'

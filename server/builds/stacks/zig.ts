@@ -1,5 +1,5 @@
 import { baseImage } from '../base-images.ts'
-import { shellWord } from '../commands.ts'
+import { shellWord } from '#server/kernel/shell-word'
 import { filesIn, skim } from '../tree-queries.ts'
 import { toolVersion, versionFile } from '../versions.ts'
 import type { SourceTree } from '../plan.ts'

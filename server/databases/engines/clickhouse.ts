@@ -5,6 +5,8 @@ import {
   databaseUrl,
   readCounts,
 } from '../engine.ts'
+import { shellWord } from '#server/kernel/shell-word'
+import { CLICKHOUSE } from './clients.ts'
 
 const TLS = '/var/lib/clickhouse/portreeve-tls'
 const login = (user: string, password: string) => ({ CLICKHOUSE_USER: user, CLICKHOUSE_PASSWORD: password })
@@ -47,6 +49,13 @@ export const clickhouse = {
     ]),
   revoke: (credentials, { username }) => script(credentials, [`DROP USER IF EXISTS ${username};`]),
   url: (credentials, address) => databaseUrl(address.tls ? 'https' : 'http', credentials, address),
+  // What is reached from outside speaks HTTP, which needs no client of its own.
+  client: ({ username, password, database }, { host, port, tls }) => {
+    const address = `${tls ? 'https' : 'http'}://${host}:${port}/?database=${encodeURIComponent(database)}`
+    const login = shellWord(`${username}:${password}`)
+    return `curl ${tls ? '--insecure ' : ''}--user ${login} --data 'SHOW TABLES' ${shellWord(address)}`
+  },
+  snippets: CLICKHOUSE,
   tls: { port: 8443, files: { owner: 'clickhouse', directory: TLS } },
   command: (tls) =>
     tls

@@ -1,5 +1,6 @@
 import { type DatabaseEngine, databaseUrl, readCounts } from '../engine.ts'
 import { asApp, asRoot, countTables, dumpArguments, ownDatabase } from './mysql-family.ts'
+import { MYSQL, mysqlClient } from './clients.ts'
 
 const TLS = '/var/lib/mysql/portreeve-tls'
 const native = (password: string) => `mysql_native_password USING PASSWORD('${password}')`
@@ -40,6 +41,8 @@ export const mariadb = {
     ]),
   url: (credentials, address) =>
     databaseUrl('mysql', credentials, address, address.tls ? { ssl: '{"rejectUnauthorized":false}' } : {}),
+  client: mysqlClient('mariadb', '--ssl --skip-ssl-verify-server-cert'),
+  snippets: MYSQL,
   tls: { port: 3306, files: { owner: 'mysql', directory: TLS } },
   dump: {
     extension: 'sql',

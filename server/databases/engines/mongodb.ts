@@ -1,10 +1,13 @@
 import {
   type ContainerCommand,
   type Credentials,
+  type DatabaseAddress,
   type DatabaseEngine,
   databaseUrl,
   readCounts,
 } from '../engine.ts'
+import { shellWord } from '#server/kernel/shell-word'
+import { MONGODB } from './clients.ts'
 
 const TLS = '/data/db/portreeve-tls'
 const asApp = (credentials: Credentials) => ({
@@ -31,6 +34,11 @@ const tool = (program: string, login: string, env: Record<string, string>): Cont
   ],
   env,
 })
+
+const urlOf = (credentials: Credentials, address: DatabaseAddress): string => {
+  const parameters = address.tls ? { tls: 'true', tlsAllowInvalidCertificates: 'true' } : undefined
+  return databaseUrl('mongodb', credentials, address, parameters)
+}
 
 export const mongodb = {
   name: 'mongodb',
@@ -67,13 +75,9 @@ export const mongodb = {
       ADMIN,
       `if (own.getUser(env.DB_USER)) own.dropUser(env.DB_USER)`,
     ]),
-  url: (credentials, address) =>
-    databaseUrl(
-      'mongodb',
-      credentials,
-      address,
-      address.tls ? { tls: 'true', tlsAllowInvalidCertificates: 'true' } : {},
-    ),
+  url: urlOf,
+  client: (credentials, address) => `mongosh ${shellWord(urlOf(credentials, address))}`,
+  snippets: MONGODB,
   tls: { port: 27017, files: { owner: 'mongodb', directory: TLS } },
   dump: {
     extension: 'archive',

@@ -1,5 +1,6 @@
 import { type DatabaseEngine, databaseUrl, readCounts } from '../engine.ts'
 import { asApp, asRoot, countTables, dumpArguments, ownDatabase } from './mysql-family.ts'
+import { MYSQL, mysqlClient } from './clients.ts'
 
 /** The login has one name for good, because routines and views name their definer; it may have two passwords. */
 export const mysql = {
@@ -31,6 +32,8 @@ export const mysql = {
     asRoot('mysql', credentials, [`ALTER USER '${credentials.username}'@'%' DISCARD OLD PASSWORD;`]),
   url: (credentials, address) =>
     databaseUrl('mysql', credentials, address, address.tls ? { ssl: '{"rejectUnauthorized":false}' } : {}),
+  client: mysqlClient('mysql', '--ssl-mode=REQUIRED'),
+  snippets: MYSQL,
   // The server makes its own certificate beside its data.
   tls: { port: 3306 },
   dump: {

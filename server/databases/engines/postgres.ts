@@ -1,11 +1,14 @@
 import {
   type ContainerCommand,
   type Credentials,
+  type DatabaseAddress,
   type DatabaseEngine,
   databaseUrl,
   readCounts,
 } from '../engine.ts'
 import { postgresLog } from './postgres-log.ts'
+import { shellWord } from '#server/kernel/shell-word'
+import { POSTGRES } from './clients.ts'
 
 const at = (user: string, password: string, database: string) => ({
   PGHOST: '127.0.0.1',
@@ -26,6 +29,9 @@ const script = (credentials: Credentials, lines: string[]): ContainerCommand => 
 const COUNT = `SELECT format('%I.%I', schemaname, tablename), (xpath('/row/c/text()', query_to_xml(
   format('SELECT count(*) AS c FROM %I.%I', schemaname, tablename), false, true, '')))[1]::text
   FROM pg_tables WHERE schemaname NOT IN ('pg_catalog', 'information_schema') ORDER BY 1`
+
+const urlOf = (credentials: Credentials, address: DatabaseAddress): string =>
+  databaseUrl('postgres', credentials, address, address.tls ? { sslmode: 'require' } : {})
 
 /** Every login is a member of the role `app`, which owns all objects: a login that is rotated away owns nothing. */
 export const postgres = {
@@ -66,8 +72,9 @@ export const postgres = {
       `\\connect "${database}"`,
       `SELECT 'REASSIGN OWNED BY ${username} TO app; DROP OWNED BY ${username}; DROP ROLE ${username}' FROM pg_roles WHERE rolname = '${username}' \\gexec`,
     ]),
-  url: (credentials, address) =>
-    databaseUrl('postgres', credentials, address, address.tls ? { sslmode: 'require' } : {}),
+  url: urlOf,
+  client: (credentials, address) => `psql ${shellWord(urlOf(credentials, address))}`,
+  snippets: POSTGRES,
   tls: { port: 5432, files: { owner: 'postgres', directory: '/var/lib/postgresql/data/tls' } },
   point_in_time: postgresLog,
   command: (tls) => [

@@ -1,10 +1,13 @@
 import {
   type ContainerCommand,
   type Credentials,
+  type DatabaseAddress,
   type DatabaseEngine,
   databaseUrl,
   type FileRestore,
 } from '../engine.ts'
+import { shellWord } from '#server/kernel/shell-word'
+import { REDIS } from './clients.ts'
 
 /** Passwords live in an access list on the volume: as an argument of the server everybody would see them. */
 const ACCESS_LIST = '/data/users.acl'
@@ -16,6 +19,9 @@ const readKeyspaces = (output: string): Record<string, number> =>
   Object.fromEntries(
     [...output.matchAll(/^(db\d+):keys=(\d+)/gm)].map(([, name, keys]) => [name!, Number(keys)]),
   )
+
+const urlOf = (credentials: Credentials, address: DatabaseAddress): string =>
+  databaseUrl(address.tls ? 'rediss' : 'redis', { ...credentials, database: '0' }, address)
 
 /** Redis and Valkey are one program under two names; this is what does not depend on the name. */
 export function redisFamily(server: 'redis' | 'valkey') {
@@ -93,8 +99,10 @@ export function redisFamily(server: 'redis' | 'valkey') {
       ]),
     revoke: (credentials) =>
       lines(credentials, [`ACL SETUSER default resetpass >${credentials.password}`, 'ACL SAVE']),
-    url: (credentials, address) =>
-      databaseUrl(address.tls ? 'rediss' : 'redis', { ...credentials, database: '0' }, address),
+    url: urlOf,
+    client: (credentials, address) =>
+      `${server}-cli -u ${shellWord(urlOf(credentials, address))}${address.tls ? ' --insecure' : ''}`,
+    snippets: REDIS,
     tls: { port: TLS_PORT, files: { owner: server, directory: TLS } },
     dump: {
       extension: 'rdb',

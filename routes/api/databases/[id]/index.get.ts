@@ -1,16 +1,17 @@
-import { Database } from '#server/databases/schema'
+import { CredentialsQuery, Database } from '#server/databases/schema'
 import { endpoint } from '#server/endpoint'
 import { data, IdParam } from '#server/http/schemas'
 
 export default endpoint({
   summary: 'Get a database with its connection string',
   description:
-    '`connection_string` works inside the network of the project, `external_connection_string` from outside while the database is public. `job` is the work on it that was asked for last.',
+    '`connection_string` works inside the network of the project, `external_connection_string` from outside while the database is public. `job` is the work on it that was asked for last. The audit log tells who was shown the password.',
   access: 'developer',
   scope: { noun: 'database' },
   params: IdParam,
+  query: CredentialsQuery,
   response: data(Database),
-  handler({ params, services }) {
-    return { data: services.databases.view(params.id) }
-  },
+  handler: ({ actor, params, query, services }) => ({
+    data: services.databases.read(actor, params.id, query.credentials),
+  }),
 })

@@ -1,4 +1,4 @@
-import { shellWord } from '../../commands.ts'
+import { shellWord } from '#server/kernel/shell-word'
 import { joinPath } from '../../tree-queries.ts'
 import type { ChosenApp } from './choose-app.ts'
 import type { FrameworkPlan } from './frameworks/framework.ts'

@@ -1,5 +1,5 @@
 import { baseImage } from '../../base-images.ts'
-import { shellWord } from '../../commands.ts'
+import { shellWord } from '#server/kernel/shell-word'
 import type { BuildLayout } from '../../layout.ts'
 import { joinPath } from '../../tree-queries.ts'
 import type { Commands, StackContext } from '../stack.ts'

@@ -1,4 +1,4 @@
-import { shellWord } from '../../commands.ts'
+import { shellWord } from '#server/kernel/shell-word'
 import type { SourceTree } from '../../plan.ts'
 import { folderOf, skim } from '../../tree-queries.ts'
 import type { PythonFrameworkPlan } from './framework-facts.ts'

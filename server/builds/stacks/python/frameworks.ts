@@ -1,5 +1,5 @@
 import type { SourceTree } from '../../plan.ts'
-import { shellWord } from '../../commands.ts'
+import { shellWord } from '#server/kernel/shell-word'
 import { filesNamed, filesWithSuffix, folderOf, hasFolder, skim } from '../../tree-queries.ts'
 import { moduleName, requires, sourceFiles, type PythonProject } from './project.ts'
 import { planDjango } from './django.ts'

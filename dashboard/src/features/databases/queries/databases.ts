@@ -16,7 +16,11 @@ export const useDatabase = (id: MaybeRefOrGetter<string>) =>
   useRead(
     ['database', 'backup'],
     () => ['database', toValue(id)],
-    (signal) => api.GET('/api/databases/{id}', { params: { path: { id: toValue(id) } }, signal }),
+    (signal) =>
+      api.GET('/api/databases/{id}', {
+        params: { path: { id: toValue(id) }, query: { credentials: 'masked' } },
+        signal,
+      }),
   )
 
 export const useEngines = () =>
@@ -24,6 +28,13 @@ export const useEngines = () =>
     [],
     () => ['database-engines'],
     (signal) => api.GET('/api/databases/engines', { signal }),
+  )
+
+/** Asks for the credentials in clear, which the audit log tells. */
+export const useCredentials = (id: () => string) =>
+  useAction(
+    () => api.GET('/api/databases/{id}', { params: { path: { id: id() }, query: { credentials: 'shown' } } }),
+    { loud: true },
   )
 
 /** Changes settings of a database; its work goes on in the background. */

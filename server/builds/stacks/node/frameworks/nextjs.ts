@@ -1,5 +1,5 @@
 import { configText, majorOf, uses, type NodeApp } from '../manifest.ts'
-import { shellWord } from '../../../commands.ts'
+import { shellWord } from '#server/kernel/shell-word'
 import type { CheckedLine } from '../../../checks.ts'
 import type { NodeFramework } from './framework.ts'
 
