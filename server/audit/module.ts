@@ -5,7 +5,12 @@ import { createAudit } from './service.ts'
 
 export default defineModule({
   name: 'audit',
-  create: ({ db, clock }: Base, _use: { settings: Pick<SettingsService, 'server'> }) =>
-    createAudit({ db, clock }),
+  create: ({ db, clock, modules }: Base, _use: { settings: Pick<SettingsService, 'server'> }) =>
+    createAudit({
+      db,
+      clock,
+      exists: (type, id) =>
+        modules.nouns.includes(type) ? modules.locate(type, id) !== undefined : undefined,
+    }),
   retention: { audit_lines: (own, use) => own.prune(use.settings.server().audit_retention_days) },
 })

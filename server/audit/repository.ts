@@ -67,6 +67,12 @@ function where(filter: AuditFilter): { clause: string; values: unknown[] } {
   return { clause: parts.length ? `WHERE ${parts.join(' AND ')}` : '', values }
 }
 
+/** Lines that are looked through for a name: what is done often does not tell one. */
+const MOST_LINES = 50
+/** What a person knows a resource by, in the fields of a line. */
+const nameIn = (field: string) => `coalesce(after ->> '$.${field}', before ->> '$.${field}')`
+const NAME = `CASE resource_type WHEN 'user' THEN ${nameIn('email')} WHEN 'domain' THEN ${nameIn('hostname')} ELSE ${nameIn('name')} END`
+
 /** The triggers of the table let a deletion through only while this says how far it may go. */
 const PRUNE_BEFORE = 'audit_log.prune_before'
 
@@ -95,6 +101,18 @@ export function createAuditRepository(db: Db) {
             .pluck()
             .get(...values) as number)
       return { rows, total }
+    },
+    /** What a resource was called when a line was written, as far as the trail tells. */
+    nameAt(resource_id: string, seq: number): string | undefined {
+      const find = (order: 'ASC' | 'DESC') =>
+        db
+          .sql(
+            `SELECT name FROM (SELECT ${NAME} AS name FROM audit_log WHERE resource_id = ? AND seq <= ?
+             ORDER BY seq ${order} LIMIT ${MOST_LINES}) WHERE name IS NOT NULL LIMIT 1`,
+          )
+          .pluck()
+          .get(resource_id, seq)
+      return (find('DESC') ?? find('ASC')) as string | undefined
     },
     /** Rows that follow a position, in the order that is asked for; for an export that goes on piece by piece. */
     following(filter: AuditFilter, seq: number, limit: number, order: 'oldest' | 'newest'): AuditRow[] {

@@ -25,7 +25,18 @@ export const AuditLine = v.pipe(
       ),
       credential_id: v.pipe(v.nullable(v.string()), v.description('Session or API key that was used.')),
     }),
-    resource: v.object({ type: v.string(), id: v.nullable(v.string()) }),
+    resource: v.object({
+      type: v.string(),
+      id: v.nullable(v.string()),
+      name: v.pipe(
+        v.nullable(v.string()),
+        v.description('What it was called then; null when the lines that are kept do not tell.'),
+      ),
+      exists: v.pipe(
+        v.nullable(v.boolean()),
+        v.description('Whether it is there now; null for what is no resource of a project.'),
+      ),
+    }),
     project_id: v.nullable(v.string()),
     before: v.pipe(Values, v.description('Changed fields before; secrets are never included.')),
     after: v.pipe(Values, v.description('Changed fields after; secrets are never included.')),

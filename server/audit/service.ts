@@ -37,7 +37,8 @@ function cleaned(values: Record<string, unknown> | null | undefined): string | n
   )
 }
 
-function lineOf(row: AuditRow): AuditLine {
+type Described = Pick<AuditLine['resource'], 'name' | 'exists'>
+function lineOf(row: AuditRow, described: Described): AuditLine {
   const parse = (text: string | null) =>
     text === null ? null : (JSON.parse(text) as Record<string, unknown>)
   return {
@@ -50,7 +51,7 @@ function lineOf(row: AuditRow): AuditLine {
       method: row.method,
       credential_id: row.credential_id,
     },
-    resource: { type: row.resource_type, id: row.resource_id },
+    resource: { type: row.resource_type, id: row.resource_id, ...described },
     project_id: row.project_id,
     before: parse(row.before),
     after: parse(row.after),
@@ -63,9 +64,20 @@ function lineOf(row: AuditRow): AuditLine {
  * Lines are written in the caller's transaction, so that a change and its line are there together or not at
  * all.
  */
-export function createAudit(options: { db: Db; clock: Clock }): Audit {
+export function createAudit(options: {
+  db: Db
+  clock: Clock
+  /** Whether a resource is still there; undefined for a kind that is not known to be one. */
+  exists?: (type: string, id: string) => boolean | undefined
+}): Audit {
   const { db, clock } = options
   const repository = createAuditRepository(db)
+  const told = (row: AuditRow) => {
+    const { resource_id, resource_type, seq } = row
+    if (resource_id === null) return lineOf(row, { name: null, exists: null })
+    const name = repository.nameAt(resource_id, seq) ?? null
+    return lineOf(row, { name, exists: options.exists?.(resource_type, resource_id) ?? null })
+  }
   const write = (
     actor: Pick<Actor, 'user_id' | 'email' | 'credential_id' | 'address' | 'request_id'> & {
       method: string
@@ -108,14 +120,14 @@ export function createAudit(options: { db: Db; clock: Clock }): Audit {
     refused,
     page(filter, limit, offset, sort) {
       const { rows, total } = repository.page(filter, limit, offset, sort)
-      return { rows: rows.map(lineOf), total }
+      return { rows: rows.map(told), total }
     },
     *lines(filter, sort) {
       const order = sort?.[0]?.descending === false ? 'oldest' : 'newest'
       let last = order === 'oldest' ? 0 : Number.MAX_SAFE_INTEGER
       for (;;) {
         const rows = repository.following(filter, last, PIECE, order)
-        for (const row of rows) yield lineOf(row)
+        for (const row of rows) yield told(row)
         if (rows.length < PIECE) return
         last = rows.at(-1)!.seq
       }

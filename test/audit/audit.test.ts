@@ -14,6 +14,7 @@ const lines = async (query = '') =>
     address: string
     request_id: string
     after: object
+    resource: { name: string | null; exists: boolean | null }
   }[]
 
 describe('the audit log', () => {
@@ -150,5 +151,36 @@ describe('the audit log', () => {
     expect(api.services.audit.prune(9)).toBe(before)
     expect((await api.as('admin').get('/api/audit-logs')).body.total).toBe(2)
     expect(() => api.kernel.db.sql('DELETE FROM audit_log').run()).toThrow('The audit log cannot be changed.')
+  })
+  it('calls what was changed as it was called then, also once it is gone', async () => {
+    const { id } = (await api.as('owner').post('/api/projects', { name: 'before' })).body.data
+    await api.as('owner').put(`/api/projects/${id}`, { name: 'after' })
+    const told = async () =>
+      (await lines(`&resource=${id}`)).map(({ action, resource: { name, exists } }) => [action, name, exists])
+    expect(await told()).toEqual([
+      ['project.update', 'after', true],
+      ['project.member_add', 'before', true],
+      ['project.create', 'before', true],
+    ])
+    await api.as('owner').delete(`/api/projects/${id}`)
+    expect((await told())[0]).toEqual(['project.delete', 'after', false])
+    const [export_line] = (await api.as('admin').get(`/api/audit-logs?format=csv&resource=${id}`)).text
+      .split('\r\n')
+      .slice(1)
+    expect(export_line).toContain(`"${id}","after"`)
+  })
+  it('finds a name within many lines that do not tell it', () => {
+    const record = (action: string, after?: Record<string, unknown>) =>
+      api.services.audit.record(PLATFORM, {
+        action,
+        resource_type: 'volume',
+        resource_id: 'vol_01234567890123456789',
+        project_id: null,
+        ...(after ? { after } : {}),
+      })
+    record('volume.create', { name: 'uploads' })
+    for (let count = 0; count < 120; count += 1) record('volume.measure')
+    const [newest] = api.services.audit.page({ resource: 'vol_01234567890123456789' }, 1, 0).rows
+    expect(newest!.resource).toMatchObject({ name: 'uploads', exists: false })
   })
 })
