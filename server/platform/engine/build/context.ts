@@ -1,7 +1,8 @@
 import { constants, type Stats } from 'node:fs'
 import { lstat, open, readdir, readlink } from 'node:fs/promises'
 import { join } from 'node:path'
-import { type IgnoreRules, parseIgnoreRules } from './ignore-patterns.ts'
+import { EngineError } from '../engine.ts'
+import { type IgnoreRules, parseIgnoreRules, type Verdict } from './ignore-patterns.ts'
 
 /** One thing of a build context that is sent. Devices, sockets and pipes never are. */
 export interface ContextEntry {
@@ -19,17 +20,33 @@ export interface ContextEntry {
 const IGNORE_FILE = '.dockerignore'
 /** A hostile repository must not keep a walk busy for ever. */
 const ENTRY_LIMIT = 1_000_000
+const IGNORE_LIMIT = 256 * 1024
+/** Each level of folders costs every file below it. */
+const PATH_LIMIT = 1024
 
+const refused = (message: string, hint: string) => new EngineError('build_failed', message, hint)
+
+/** Text of the `.dockerignore`; none where there is no such file, or a link in its place. */
+async function readIgnoreFile(context: string): Promise<string> {
+  const file = await open(join(context, IGNORE_FILE), constants.O_RDONLY | constants.O_NOFOLLOW).catch(
+    () => undefined,
+  )
+  if (!file) return ''
+  try {
+    const stats = await file.stat()
+    if (!stats.isFile()) return ''
+    if (stats.size > IGNORE_LIMIT) throw new RangeError(`The .dockerignore is larger than 256 KiB.`)
+    return await file.readFile('utf8')
+  } finally {
+    await file.close()
+  }
+}
 async function readRules(context: string): Promise<IgnoreRules> {
   try {
-    const file = await open(join(context, IGNORE_FILE), constants.O_RDONLY | constants.O_NOFOLLOW)
-    try {
-      return parseIgnoreRules(await file.readFile('utf8'))
-    } finally {
-      await file.close()
-    }
-  } catch {
-    return parseIgnoreRules('')
+    return parseIgnoreRules(await readIgnoreFile(context))
+  } catch (error) {
+    if (!(error instanceof RangeError)) throw error
+    throw refused(error.message, 'Name whole folders in it instead of many files.')
   }
 }
 
@@ -43,17 +60,31 @@ export async function* walkContext(context: string): AsyncGenerator<ContextEntry
   let count = 0
 
   /** `folders` are excluded parents that are sent only if something in them is. */
-  async function* walk(folder: string, folders: ContextEntry[]): AsyncGenerator<ContextEntry> {
+  async function* walk(
+    folder: string,
+    folders: ContextEntry[],
+    parent?: Verdict,
+  ): AsyncGenerator<ContextEntry> {
     const names = (await readdir(join(context, folder), { encoding: 'buffer' }))
       .sort(Buffer.compare)
       .map((name) => name.toString('utf8'))
     for (const name of names) {
       if (name === '.git') continue
-      if (++count > ENTRY_LIMIT) throw new Error(`The build context has more than ${ENTRY_LIMIT} files.`)
+      if (++count > ENTRY_LIMIT)
+        throw refused(
+          `The build context has more than ${ENTRY_LIMIT} files.`,
+          'Leave folders out of it with a .dockerignore.',
+        )
       const path = folder === '' ? name : `${folder}/${name}`
+      if (path.length > PATH_LIMIT)
+        throw refused(
+          `The build context has a path of more than ${PATH_LIMIT} characters: ${path.slice(0, 60)}…`,
+          'Leave its folder out with a .dockerignore, or remove it.',
+        )
       const entry = await describe(context, path)
       if (!entry) continue
-      const excluded = rules.excludes(path)
+      const verdict = rules.judge(path, parent)
+      const { excluded } = verdict
       if (excluded && !(entry.kind === 'folder' && rules.has_exceptions)) continue
       if (excluded) folders.push(entry)
       else {
@@ -61,7 +92,7 @@ export async function* walkContext(context: string): AsyncGenerator<ContextEntry
         yield entry
       }
       if (entry.kind === 'folder') {
-        yield* walk(path, folders)
+        yield* walk(path, folders, verdict)
         if (excluded && folders.at(-1) === entry) folders.pop()
       }
     }

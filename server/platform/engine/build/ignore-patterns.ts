@@ -1,16 +1,23 @@
-/** One line of a `.dockerignore`: a pattern, and whether it takes paths back in. */
-interface IgnorePattern {
-  expression: RegExp
-  again: boolean
-}
+import { createGlob } from './glob.ts'
 
+/** What is known of a folder or file of a build context. */
+export interface Verdict {
+  /** Whether it is left out, by itself or by one of its parents. */
+  excluded: boolean
+  /** For each pattern, whether it or a parent of it matches. */
+  matched: readonly boolean[]
+}
 /** Answers which paths of a build context are left out. */
 export interface IgnoreRules {
-  /** Whether a path (relative, with `/`) is left out, by itself or by one of its parents. */
-  excludes(path: string): boolean
+  /** Judges a path (relative, with `/`), with what was said of the folder that it lies in. */
+  judge(path: string, parent?: Verdict): Verdict
   /** Whether something below an excluded folder may be taken back in by a `!` line. */
   readonly has_exceptions: boolean
 }
+
+/** Lines that are read, and characters of patterns with many wildcards: each path is compared with all. */
+const MOST_PATTERNS = 2000
+const MOST_INVOLVED = 2000
 
 /** Removes `.`, `..` and empty parts the way Docker cleans patterns. */
 function cleanPattern(text: string): string {
@@ -23,65 +30,46 @@ function cleanPattern(text: string): string {
   return parts.join('/')
 }
 
-/**
- * `*` and `?` stay within a folder, `**` crosses folders, `[…]` is a character class, `\` takes the next
- * character literally.
- */
-function toExpression(pattern: string): RegExp {
-  let source = ''
-  for (let index = 0; index < pattern.length; index++) {
-    const character = pattern[index]!
-    if (character === '*' && pattern[index + 1] === '*') {
-      index += pattern[index + 2] === '/' ? 2 : 1
-      source += index === pattern.length - 1 ? '.*' : '(?:.*/)?'
-    } else if (character === '*') source += '[^/]*'
-    else if (character === '?') source += '[^/]'
-    else if (character === '\\') source += literal(pattern[++index] ?? '\\')
-    else if (character === '[') {
-      const end = pattern.indexOf(']', index + 2)
-      if (end < 0) source += '\\['
-      else {
-        source += characterClass(pattern.slice(index + 1, end))
-        index = end
-      }
-    } else source += literal(character)
+/** One line of a `.dockerignore`: a pattern, and whether it takes paths back in. */
+interface IgnorePattern {
+  test(path: string): boolean
+  is_involved: boolean
+  again: boolean
+  length: number
+}
+
+function readLine(raw: string): IgnorePattern[] {
+  if (raw.startsWith('#')) return []
+  const line = raw.trim()
+  const again = line.startsWith('!')
+  const pattern = cleanPattern(again ? line.slice(1).trim() : line)
+  if (pattern === '') return []
+  try {
+    return [{ ...createGlob(pattern), again, length: pattern.length }]
+  } catch {
+    // For example a class whose range is upside down: it matches nothing.
+    return []
   }
-  return new RegExp(`^${source}$`, 's')
 }
 
-const literal = (character: string): string => character.replace(/[\\^$.*+?()[\]{}|/-]/g, '\\$&')
-
-function characterClass(body: string): string {
-  const negated = body.startsWith('^') || body.startsWith('!')
-  return `[${negated ? '^' : ''}${body.slice(negated ? 1 : 0).replace(/[\\[\]^]/g, '\\$&')}]`
-}
-
-/** Reads a `.dockerignore`. A line that cannot be a pattern matches nothing. */
+/** Reads a `.dockerignore`. Throws RangeError for one that would take too long to go by. */
 export function parseIgnoreRules(text: string): IgnoreRules {
-  const patterns: IgnorePattern[] = []
-  for (const raw of text.replace(/^\uFEFF/, '').split('\n')) {
-    if (raw.startsWith('#')) continue
-    const line = raw.trim()
-    const again = line.startsWith('!')
-    const pattern = cleanPattern(again ? line.slice(1).trim() : line)
-    if (pattern === '') continue
-    try {
-      patterns.push({ expression: toExpression(pattern), again })
-    } catch {
-      // For example a class whose range is upside down.
-    }
-  }
+  const patterns = text
+    .replace(/^\uFEFF/, '')
+    .split('\n')
+    .flatMap(readLine)
+  const involved = patterns.filter(({ is_involved }) => is_involved)
+  if (
+    patterns.length > MOST_PATTERNS ||
+    involved.reduce((sum, { length }) => sum + length, 0) > MOST_INVOLVED
+  )
+    throw new RangeError('The .dockerignore has too many patterns, or too many wildcards in them.')
   return {
     has_exceptions: patterns.some(({ again }) => again),
-    excludes(path) {
-      const parts = path.split('/')
-      const prefixes = parts.map((_, index) => parts.slice(0, index + 1).join('/')).reverse()
-      let excluded = false
-      for (const { expression, again } of patterns) {
-        if (again !== excluded) continue
-        if (prefixes.some((prefix) => expression.test(prefix))) excluded = !again
-      }
-      return excluded
+    judge(path, parent) {
+      const matched = patterns.map(({ test }, at) => (parent?.matched[at] ?? false) || test(path))
+      const excluded = patterns.reduce((left, { again }, at) => (matched[at] ? !again : left), false)
+      return { excluded, matched }
     },
   }
 }

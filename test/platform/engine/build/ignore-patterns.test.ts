@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { walkContext } from '#server/platform/engine/build/context'
-import { parseIgnoreRules } from '#server/platform/engine/build/ignore-patterns'
+import { parseIgnoreRules, type Verdict } from '#server/platform/engine/build/ignore-patterns'
 
 /** Rows: lines of a .dockerignore, a path, whether Docker leaves it out. */
 const ROWS: [string, string, boolean][] = [
@@ -52,14 +52,43 @@ const ROWS: [string, string, boolean][] = [
   ['[', '[', true],
 ]
 
+/** As a walk asks: each folder of the path first. */
+function excludes(lines: string, path: string): boolean {
+  const rules = parseIgnoreRules(lines)
+  const parts = path.split('/')
+  let verdict: Verdict | undefined
+  for (const [at] of parts.entries()) verdict = rules.judge(parts.slice(0, at + 1).join('/'), verdict)
+  return verdict!.excluded
+}
+/** The same patterns with more wildcards than an expression takes, which mean what they did. */
+const INVOLVED: typeof ROWS = [
+  ['**/**/*.log', 'd/e/x.log', true],
+  ['**/**/*.log', 'x.log', true],
+  ['**/**/*.log', 'd/x.logs', false],
+  ['a/**/b/**/z', 'a/b/z', true],
+  ['a/**/b/**/z', 'a/x/b/y/y/z', true],
+  ['a/**/b/**/z', 'a/xb/z', false],
+  ['**/a/**/[bc]?*/**', 'x/a/y/cd/e', true],
+  ['**/a/**/[bc]?*/**', 'x/a/y/cd', false],
+  ['*a*a*a', 'bananas', false],
+  ['*a*a*a', 'banana', true],
+  ['*a*a*a', 'ba/na/na', false],
+  ['**a**b**c', 'x/a/b/y/c', true],
+  ['**a/**b/**c', 'a/x/b/y/c', true],
+]
+
 describe('.dockerignore', () => {
-  test.each(ROWS)('%j of %j: %j', (lines, path, excluded) => {
-    expect(parseIgnoreRules(lines).excludes(path)).toBe(excluded)
+  test.each([...ROWS, ...INVOLVED])('%j of %j: %j', (lines, path, excluded) => {
+    expect(excludes(lines, path)).toBe(excluded)
   })
 
-  test('patterns that cross folders do not take for ever on a hostile path', () => {
-    const rules = parseIgnoreRules('**/*a*a*a*/**/x')
-    expect(rules.excludes(`${'a/'.repeat(200)}b`)).toBe(false)
+  test.each([
+    ['many stars', `${'*a'.repeat(100)}b`, 'a'.repeat(250)],
+    ['many folders', `${'**/'.repeat(50)}x`, `${'a/'.repeat(200)}b`],
+    ['folders with names', `${'**/a/'.repeat(50)}x`, `${'a/'.repeat(200)}b`],
+    ['both', '**/*a*a*a*/**/x', `${'a/'.repeat(200)}b`],
+  ])('does not take for ever on a hostile path: %s', (_, pattern, path) => {
+    expect(excludes(pattern, path)).toBe(false)
   })
 })
 
@@ -78,6 +107,18 @@ describe('a build context', () => {
     return paths
   }
 
+  test.each([
+    ['too many patterns', ['a'], 'x\n'.repeat(2100), /too many patterns/],
+    ['too many wildcards', ['a'], `${'*a'.repeat(200)}\n`.repeat(20), /too many wildcards/],
+    ['a file of patterns that is none', ['a'], '#'.repeat(300_000), /larger than 256 KiB/],
+    ['folders in folders', [`${'a/'.repeat(600)}b`], '', /a path of more than 1024 characters/],
+  ])('is refused with a sentence: %s', async (_, files, ignore, sentence) => {
+    await expect(walk(files, ignore)).rejects.toMatchObject({
+      name: 'EngineError',
+      message: expect.stringMatching(sentence),
+      hint: expect.any(String),
+    })
+  })
   test('is walked in the order of bytes, a folder before what is in it, links unfollowed, .git left out at any depth', async () => {
     expect(await walk(['b/x', 'a.txt', 'a/z', 'B', 'sub/.git/config', '.git/HEAD', '.gitignore'])).toEqual(
       [
