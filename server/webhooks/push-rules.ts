@@ -1,4 +1,4 @@
-import { matchesGlob } from 'node:path'
+import { alternatives, createGlob } from '#server/kernel/glob'
 import type { PushEvent } from './forges/forge.ts'
 
 /** What of an app decides whether a push deploys it. */
@@ -17,16 +17,37 @@ const SKIP_TRAILER = /^skip-(?:checks|deploy):\s*true\s*$/im
 
 export const hasSkipMarker = (message: string): boolean => SKIP.test(message) || SKIP_TRAILER.test(message)
 
-/** Whether a file is watched: it matches a pattern, and no pattern with `!` that comes after it. */
-export function isWatched(file: string, patterns: readonly string[]): boolean {
-  let watched = patterns.length > 0 && patterns.every((pattern) => pattern.startsWith('!'))
-  for (const pattern of patterns) {
-    const negated = pattern.startsWith('!')
-    const glob = (negated ? pattern.slice(1) : pattern).replace(/^\.?\//, '').replace(/\/$/, '')
-    // A folder stands for all that is in it.
-    if (matchesGlob(file, glob) || matchesGlob(file, `${glob}/**`)) watched = !negated
+/** Of a push with more changed files some are taken to be watched: each is compared with every pattern. */
+const MOST_FILES = 2000
+
+/** Tests for what one glob names; a folder stands for all that is in it. One that is none names nothing. */
+function testsOf(glob: string): ((file: string) => boolean)[] {
+  const plain = glob.replace(/^\.?\//, '').replace(/\/$/, '')
+  try {
+    return alternatives(plain).flatMap((one) => [createGlob(one).test, createGlob(`${one}/**`).test])
+  } catch {
+    return []
   }
-  return watched
+}
+
+/** Tells which files are watched: they match a pattern, and no pattern with `!` that comes after it. */
+export function createWatch(patterns: readonly string[]): (file: string) => boolean {
+  const rules = patterns.map((pattern) => {
+    const negated = pattern.startsWith('!')
+    return { negated, tests: testsOf(negated ? pattern.slice(1) : pattern) }
+  })
+  const from_start = rules.length > 0 && rules.every(({ negated }) => negated)
+  return (file) =>
+    rules.reduce(
+      (watched, { negated, tests }) => (tests.some((test) => test(file)) ? !negated : watched),
+      from_start,
+    )
+}
+
+/** Whether a push changed nothing of what is watched, as far as it tells what it changed. */
+function touchesNothing({ changed }: PushEvent, patterns: readonly string[]): boolean {
+  if (patterns.length === 0 || !changed || changed.length > MOST_FILES) return false
+  return !changed.some(createWatch(patterns))
 }
 
 /** Why a push does not deploy an app, as a sentence; undefined when it does. */
@@ -40,11 +61,6 @@ export function refusePush(push: PushEvent, target: PushTarget): string | undefi
   if (branch !== push.name) return `The push is to ${push.name}; the app is deployed from ${branch}.`
   if (!target.auto_deploy) return 'auto_deploy is off for this app.'
   if (hasSkipMarker(push.message)) return 'The commit message says that it is not to be deployed.'
-  if (
-    target.watch_paths.length > 0 &&
-    push.changed &&
-    !push.changed.some((file) => isWatched(file, target.watch_paths))
-  )
-    return 'No changed file matches watch_paths.'
+  if (touchesNothing(push, target.watch_paths)) return 'No changed file matches watch_paths.'
   return undefined
 }

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import type { PushEvent } from '#server/webhooks/forges/forge'
-import { hasSkipMarker, isWatched, refusePush } from '#server/webhooks/push-rules'
+import { hasSkipMarker, createWatch, refusePush } from '#server/webhooks/push-rules'
 import { isSameRepository } from '#server/webhooks/repository-address'
 
 const push = (change: Partial<PushEvent> = {}): PushEvent => ({
@@ -47,6 +47,10 @@ describe('a push', () => {
   it('whose files are not told deploys, since it may touch what is watched', () => {
     expect(refusePush(push({ changed: undefined }), { ...app, watch_paths: ['src/**'] })).toBeUndefined()
   })
+  it('of very many files deploys without a look at each of them', () => {
+    const changed = Array.from({ length: 100_000 }, (_, at) => `docs/${at}.md`)
+    expect(refusePush(push({ changed }), { ...app, watch_paths: ['src/**'] })).toBeUndefined()
+  })
 })
 
 describe('watch paths', () => {
@@ -60,7 +64,16 @@ describe('watch paths', () => {
     ['src/a.ts', ['!docs/**'], true],
     ['src/a.test.ts', ['src/**', '!**/*.test.ts'], false],
     ['apps/web/index.ts', ['apps/{web,api}/**'], true],
-  ])('%s with %j: %s', (file, patterns, watched) => expect(isWatched(file, patterns)).toBe(watched))
+    ['apps/api/a.js', ['apps/{web,{api,docs}}/*.{ts,js}'], true],
+    ['apps/shop/a.js', ['apps/{web,{api,docs}}/*.{ts,js}'], false],
+    ['.github/workflows/a.yml', ['**/*.yml'], true],
+    ['a', ['[z-a]'], false],
+    // Patterns and names for which expressions try every way to match.
+    ['a'.repeat(200), [`${'*a'.repeat(100)}b`], false],
+    [`${'a/'.repeat(100)}b`, [`${'**/a/'.repeat(40)}x`], false],
+    ['a'.repeat(40), ['+(a|aa|aaa)b'], false],
+    ['b', ['{a,b}'.repeat(40)], false],
+  ])('%s with %j: %s', (file, patterns, watched) => expect(createWatch(patterns)(file)).toBe(watched))
 })
 
 describe('skip markers', () => {

@@ -1,4 +1,4 @@
-import { createGlob } from './glob.ts'
+import { createGlob } from '#server/kernel/glob'
 
 /** What is known of a folder or file of a build context. */
 export interface Verdict {

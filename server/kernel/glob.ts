@@ -77,6 +77,26 @@ function matchesInOnePass(parts: readonly Part[], path: string): boolean {
   return places.has(parts.length)
 }
 
+/** Texts that the braces of one pattern may become. */
+const MOST_ALTERNATIVES = 100
+
+/**
+ * The patterns that one with braces stands for: `{a,b}/*` for `a/*` and `b/*`. Braces that would become more
+ * than anybody means are characters like others.
+ */
+export function alternatives(pattern: string): string[] {
+  let found = [pattern]
+  for (;;) {
+    const next = found.flatMap((text) => {
+      const [braces, inside] = /\{([^{}]*,[^{}]*)\}/.exec(text) ?? []
+      return braces === undefined ? [text] : inside!.split(',').map((one) => text.replace(braces, () => one))
+    })
+    if (next.length > MOST_ALTERNATIVES) return [pattern]
+    if (next.every((text, at) => text === found[at])) return found
+    found = next
+  }
+}
+
 /** A pattern of Docker as a test of whole paths. Throws SyntaxError for one that can match nothing. */
 export function createGlob(pattern: string): { test(path: string): boolean; is_involved: boolean } {
   const { source, parts } = read(pattern)
