@@ -25,25 +25,28 @@ import {
   WHOLE_CLIENT,
 } from '../cli/binary/assets.ts'
 import { bundleScript, OF_PROJECTS } from '../cli/bundle-scripts.ts'
+import { nodeFor, type Processor } from './node-program.ts'
 
 const ROOT = join(import.meta.dirname, '..')
 const FUSE = 'NODE_SEA_FUSE_fce680ab2cc467b6e072b8b5df1996b2'
 const SMALLEST = 19
+const HERE = process.arch as Processor
 const hash = (bytes: Uint8Array | string) => createHash('sha256').update(bytes).digest('hex')
 
 /** What other machines and the tools of the build need, and what says when it was made. */
 const LEFT_OUT =
   /^nitro\.json$|^portreeve-client\.mjs$|\/prebuilds\/(?!linux-(x64|arm64)\.node$)|\.(map|md|d\.ts|d\.mts|d\.cts)$/
-/** The addon for the processor that this is built for. */
-const is_ours = (path: string) => !/\/prebuilds\//.test(path) || path.endsWith(`linux-${process.arch}.node`)
+/** Addons are there for each processor. */
+const isFor = (processor: Processor) => (path: string) =>
+  !/\/prebuilds\//.test(path) || path.endsWith(`linux-${processor}.node`)
 
 /** Files of the build in order, and where they lie. */
-function filesOf(directory: string): { path: string; file: string }[] {
+function filesOf(directory: string, processor: Processor): { path: string; file: string }[] {
   return readdirSync(directory, { recursive: true, withFileTypes: true })
     .filter((entry) => entry.isFile())
     .map((entry) => join(entry.parentPath, entry.name))
     .map((file) => ({ file, path: relative(directory, file) }))
-    .filter(({ path }) => !LEFT_OUT.test(path) && is_ours(path))
+    .filter(({ path }) => !LEFT_OUT.test(path) && isFor(processor)(path))
     .sort((a, b) => (a.path < b.path ? -1 : 1))
 }
 
@@ -58,9 +61,9 @@ function packedFiles(files: readonly { path: string; file: string }[]): PackedFi
 
 async function writeInto(
   work: string,
-  { output, target, version, level = SMALLEST }: Omit<BinaryOptions, 'work'>,
+  { output, target, version, level = SMALLEST, processor = HERE }: Omit<BinaryOptions, 'work'>,
 ): Promise<void> {
-  const files = filesOf(output)
+  const files = filesOf(output, processor)
   const packed = JSON.stringify(packedFiles(files))
   const manifest: Manifest = { name: hash(packed).slice(0, 16), version }
   writeFileSync(join(work, MANIFEST), JSON.stringify(manifest))
@@ -91,7 +94,8 @@ async function writeInto(
   )
   execFileSync(process.execPath, ['--experimental-sea-config', join(work, 'sea.json')], { stdio: 'ignore' })
   const program = join(work, 'program')
-  copyFileSync(process.execPath, program)
+  // What Node made of the parts is the same for every processor, since it holds no compiled code.
+  copyFileSync(nodeFor(processor, work), program)
   await inject(program, 'NODE_SEA_BLOB', readFileSync(blob), { sentinelFuse: FUSE })
   // What is written by one call lies in large pieces in the memory of the kernel, which maps each as a whole: 20 to
   // 35 MB more in a server that is started from it.
@@ -109,6 +113,8 @@ export interface BinaryOptions {
   work?: string
   /** How hard zstd tries, 1 to 19; the smallest file when absent, which takes ten seconds of one core. */
   level?: number
+  /** That of this machine when absent. */
+  processor?: Processor
 }
 
 /** Packs a build and Node into one executable file. */
@@ -118,11 +124,12 @@ export async function writeBinary({
   version,
   work = join(tmpdir(), 'portreeve-binary'),
   level,
+  processor,
 }: BinaryOptions): Promise<void> {
   rmSync(work, { recursive: true, force: true })
   mkdirSync(work)
   try {
-    await writeInto(work, { output, target, version, level })
+    await writeInto(work, { output, target, version, level, processor })
   } finally {
     rmSync(work, { recursive: true, force: true })
   }
