@@ -7,10 +7,12 @@ import { firstWord } from './verb-choice.ts'
 
 /** A server is given its settings by what starts it, and a setup may be about another installation or machine. */
 const TOLD = ['serve', 'setup', 'uninstall']
+/** Needs no installation. */
+const HELP = ['--help', '-h', '--version', '-V']
 
 async function main(words: string[]): Promise<void> {
   const verb = firstWord(words[0] === 'host' ? words.slice(1) : words) ?? ''
-  if (process.env.PORTREEVE_BUILD && !TOLD.includes(verb)) {
+  if (process.env.PORTREEVE_BUILD && !TOLD.includes(verb) && !HELP.some((word) => words.includes(word))) {
     const { adoptSettings } = await import('./setup/installed.ts')
     adoptSettings(process.env, process.execPath)
   }

@@ -114,8 +114,15 @@ function systemdService(places: Places): Service {
     },
     ends: async () =>
       Number(await printed('systemctl', 'show', '--property', 'NRestarts', '--value', NAME)) || 0,
+    // What the server wrote, without what systemd says about it.
     lastLines: () =>
-      printed('journalctl', '--unit', NAME, '--output', 'cat', '--no-pager', '--lines', LAST_LINES),
+      printed(
+        'journalctl',
+        `_SYSTEMD_UNIT=${NAME}.service`,
+        '--output=cat',
+        '--no-pager',
+        `--lines=${LAST_LINES}`,
+      ),
   }
 }
 

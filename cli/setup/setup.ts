@@ -37,11 +37,18 @@ async function buildOf(program: string): Promise<string | undefined> {
 }
 
 /** A program serves one data directory; the folder of another installation is left alone. */
-function requireOwn({ data, program }: Places): void {
+function requireOwnProgram({ data, program }: Places): void {
   if (existsSync(program) && dataOf(program) !== data)
     throw new CommandError(
       `${program} serves ${dataOf(program)}. With --data-dir, give --bin-dir too: each installation has its own.`,
     )
+}
+
+/** Nor is a command of that name taken away that somebody else put there; said before anything is changed. */
+function requireOwnCommand(bin: string, { program }: Places): void {
+  const link = join(bin, 'portreeve')
+  if (existsSync(link) && !(existsSync(program) && realpathSync(link) === realpathSync(program)))
+    throw new CommandError(`${link} is another program. Remove it, or give --bin-dir.`)
 }
 
 /** Copies this program to its place, unless it is there. Another build is put there by `portreeve upgrade`. */
@@ -65,8 +72,7 @@ async function placeProgram({ data, program, data_link }: Places): Promise<boole
 
 function linkCommand(bin: string, { program }: Places): boolean {
   const link = join(bin, 'portreeve')
-  if (existsSync(link) && realpathSync(link) === realpathSync(program)) return false
-  if (existsSync(link)) throw new CommandError(`${link} is another program. Remove it, or give --bin-dir.`)
+  if (existsSync(link)) return false
   mkdirSync(bin, { recursive: true })
   rmSync(link, { force: true })
   symlinkSync(program, link)
@@ -86,7 +92,8 @@ function publicUrl(config: ReturnType<typeof loadConfig>): string {
 export async function setup(env: Environment, options: SetupOptions): Promise<void> {
   const places = placesOf(options)
   requireMachine(places.data)
-  requireOwn(places)
+  requireOwnProgram(places)
+  requireOwnCommand(options.binDir, places)
   const settings = mergeSettings(readSettings(places.settings), env)
   delete settings.PORTREEVE_CACHE_DIR
   delete settings.PORTREEVE_DATA_DIR
@@ -130,7 +137,7 @@ const remains = ({ data }: Places): string[] => [
 export async function uninstall(options: SetupOptions): Promise<void> {
   if (process.getuid?.() !== 0) throw new CommandError('Run this as root: it takes a service away.')
   const places = placesOf(options)
-  requireOwn(places)
+  requireOwnProgram(places)
   const service = createService(places, () => readSettings(places.settings), shellFolder())
   const was_running = await service.is_running()
   await service.remove()

@@ -33,6 +33,15 @@ it('a program in a folder of its own finds its data by the link beside it', () =
   expect(adopted({}, join(folder, 'portreeve'))).toMatchObject({ PORT: '19444', PORTREEVE_DATA_DIR: data })
 })
 
+it('whoever cannot read the data of the installation is told to be root, or a client', () => {
+  const folder = join(data, 'lib')
+  mkdirSync(folder)
+  symlinkSync(join(data, 'gone'), join(folder, 'data'))
+  const call = (env: Record<string, string>) => adopted(env, join(folder, 'portreeve'))
+  expect(() => call({})).toThrow(`This user cannot read ${join(data, 'gone')}: run this as root.`)
+  expect(call({ PORTREEVE_DATA_DIR: '/srv/other' })).toEqual({ PORTREEVE_DATA_DIR: '/srv/other' })
+})
+
 it('a program that lies elsewhere, and a call about another installation, take nothing over', () => {
   expect(adopted({}, join(data, 'portreeve'))).toEqual({})
   expect(adopted({ PORTREEVE_DATA_DIR: '/srv/other' })).toEqual({ PORTREEVE_DATA_DIR: '/srv/other' })

@@ -7,12 +7,13 @@ import {
   mkdtempSync,
   readdirSync,
   readFileSync,
+  realpathSync,
   rmSync,
   statSync,
   writeFileSync,
 } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { ADMIN, docker, freePorts, nodeApp, type Portreeve, startPortreeve } from '#test/support/portreeve'
 import { ROOT } from '#test/support/routes'
@@ -143,6 +144,20 @@ describe('portreeve setup', () => {
     const headers = { 'content-type': 'application/json' }
     expect((await fetch(`${url}/api/auth/login`, { method: 'POST', headers, body })).status).toBe(200)
     expect(statSync(join(data, 'portreeve.env')).mode & 0o777).toBe(0o600)
+    // Every user of the machine may call it, though the data are closed.
+    const installed = realpathSync(join(home, 'bin/portreeve'))
+    const modes = [installed, dirname(installed), data].map((path) => statSync(path).mode & 0o777)
+    expect(modes).toEqual([0o755, 0o755, 0o700])
+  })
+  it('takes settings back that the server does not start with, says why, and the server from before serves', () => {
+    const wrong = { PORTREEVE_SECRET_KEY: 'another key than that of the database' }
+    const { code, output } = call([join(home, 'bin/portreeve'), 'setup', ...places], wrong)
+    expect([code, output]).toEqual([
+      1,
+      expect.stringContaining('so they were taken back: it runs as before.'),
+    ])
+    expect(output).toContain('PORTREEVE_SECRET_KEY is not the key')
+    expect(call([join(home, 'bin/portreeve'), 'host', 'status']).code).toBe(0)
   })
   it('changes nothing when it is called again, not even without the settings that it was given', () => {
     expect(call([join(home, 'bin/portreeve'), 'setup', ...places]).output).toContain('nothing was changed')
