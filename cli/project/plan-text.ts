@@ -20,10 +20,14 @@ function shown(item: Item, { field }: FieldChange, value: unknown): string {
 const titleOf = ({ kind, of, name }: Item): string =>
   `${kind} ${paint('bold', plain(name))}${of === undefined ? '' : ` of ${plain(of)}`}`
 
-/** The lines of one change; `leaves` says that what the file does not name goes. */
-function linesOf({ action, item, fields }: Change, leaves: boolean, refusal?: string): string[] {
+/** What becomes of what the file does not name: it goes, it stays, or that is no question. */
+export type Prune = boolean | 'never'
+
+/** The lines of one change. */
+function linesOf({ action, item, fields }: Change, prune: Prune, refusal?: string): string[] {
+  if (action === 'extra' && prune === 'never') return []
   if (action === 'extra')
-    return leaves
+    return prune
       ? [`${paint('red', '-')} ${titleOf(item)}`]
       : [`${paint('dim', '?')} ${titleOf(item)} is not in the file; it stays (--prune removes it)`]
   const sign = action === 'create' ? paint('green', '+') : paint('yellow', '~')
@@ -40,12 +44,12 @@ function linesOf({ action, item, fields }: Change, leaves: boolean, refusal?: st
 /** What would be done, as a person reads it. */
 export function planText(
   changes: readonly Change[],
-  options: { prune: boolean; makes?: string; refusals?: Refusals },
+  options: { prune: Prune; makes?: string; refusals?: Refusals },
 ): string {
   const refusals: Refusals = options.refusals ?? new Map()
   const of = (action: Change['action']) => changes.filter((one) => one.action === action).length
   const made = options.makes === undefined ? [] : [`${paint('green', '+')} project ${options.makes}`]
-  const removed = options.prune ? of('extra') : 0
+  const removed = options.prune === true ? of('extra') : 0
   const to_make = of('create') + made.length
   const nothing = to_make + of('update') + removed === 0
   return [

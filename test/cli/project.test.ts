@@ -203,6 +203,8 @@ describe('portreeve.yaml', () => {
       'extra shared variable REGION',
     ])
     expect(planText(changes, { prune: false })).toContain('AT_BUILD of web is not in the file; it stays')
+    // What moves in has no --prune, and says nothing of what is there already.
+    expect(planText(changes, { prune: 'never' })).toBe('Nothing to do: all is as the file says.')
     await apply(less)
     expect((await plan(less)).changes).toHaveLength(4)
     await apply(less, { prune: true })

@@ -15,6 +15,8 @@ export interface ApplyVerbOptions extends PlanOptions {
   yes?: boolean
   deploy?: boolean
   wait?: boolean
+  /** What moves in only adds to what is there, which is then none of its plan. */
+  only_adds?: boolean
 }
 
 async function confirm({ yes }: ApplyVerbOptions): Promise<void> {
@@ -34,7 +36,8 @@ export async function applyFile(
   const prune = options.prune === true
   const makes = live.id === undefined ? { makes: live.name } : {}
   const due: Change[] = changes.filter(({ action }) => action !== 'extra' || prune)
-  if (!options.json) say(planText(changes, { prune, refusals, ...makes }))
+  if (!options.json)
+    say(planText(changes, { prune: options.only_adds ? 'never' : prune, refusals, ...makes }))
   if (due.length === 0 && live.id !== undefined) {
     if (options.json) say(JSON.stringify(planJson([]), null, 2))
     return

@@ -78,13 +78,13 @@ async function move(moved: Moved, options: ImportOptions, empty: string): Promis
         : `Wrote ${options.output}. Make it so: portreeve apply --file ${options.output}${secrets ? ` --secrets ${secrets_file}` : ''}`,
     )
   }
-  if (options.yes) return applyFile(file, options, secretsOf(moved))
+  if (options.yes) return applyFile(file, { ...options, only_adds: true }, secretsOf(moved))
   const { live, changes, refusals } = await planOf(options, file)
   const makes = live.id === undefined ? { makes: live.name } : {}
   say(
     options.json
       ? JSON.stringify({ notes, plan: planJson(changes, refusals) })
-      : `${planText(changes, { prune: false, refusals, ...makes })}\nNothing was changed. Do it: the same with --yes. Edit it first: --output portreeve.yaml. What runs there is not touched.`,
+      : `${planText(changes, { prune: 'never', refusals, ...makes })}\nNothing was changed. Do it: the same with --yes. Edit it first: --output portreeve.yaml. What runs there is not touched.`,
   )
 }
 
