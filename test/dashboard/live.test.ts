@@ -88,14 +88,17 @@ describe('the live connection', () => {
     expect(FakeSocket.all.length).toBe(before + 1)
   })
   it('begins a channel anew when the server no longer knows its cursor', () => {
+    const heard: string[] = []
     live.startLive()
-    live.listen('deployments/dep_1', () => undefined, '7.9')
+    live.listen('deployments/dep_1', ({ type }) => heard.push(type), '7.9')
     newest().open()
     newest().tell('deployments/dep_1', null as unknown as string, 'error', { code: 'BAD_REQUEST' })
     expect(newest().sent).toEqual([
       { type: 'subscribe', channel: 'deployments/dep_1', after: '7.9' },
       { type: 'subscribe', channel: 'deployments/dep_1' },
     ])
+    // What came meanwhile is gone: a log shows where.
+    expect(heard).toEqual(['gap'])
   })
   it('listens once for all who want the same channel, until the last has left', () => {
     live.startLive()

@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs'
 import type { Browser } from 'playwright-core'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { type GitServer, startGitServer } from '#test/support/git-server'
@@ -19,16 +20,20 @@ afterAll(async () => {
   await forge?.close()
 })
 
-const newCookie = async () => {
+/** One session for all: an address may log in only so often. */
+let cookie: string | undefined
+const sessionCookie = async () => {
+  if (cookie) return cookie
   const login = await portreeve.call('POST', '/api/auth/login', ADMIN)
-  return /session=([^;]+)/.exec(login.headers.get('set-cookie')!)![1]!
+  cookie = /session=([^;]+)/.exec(login.headers.get('set-cookie')!)![1]!
+  return cookie
 }
 
 it('the terminal page shows a shell in colours, within the policy of the pages', async () => {
   const repository = forge.repository('shell')
   repository.commit(nodeApp('one'))
   const { id } = await deployed(portreeve, { name: 'shell', git_url: repository.url })
-  const { page, open, faults, context } = await visit(browser, portreeve, undefined, await newCookie())
+  const { page, open, faults, context } = await visit(browser, portreeve, undefined, await sessionCookie())
   await open(`/apps/${id}/terminal`)
   await page.locator('[data-state="open"]').waitFor()
   await page.keyboard.type("printf '\\033[38;2;10;200;30mgre''en\\033[0m\\n'; echo sum-$((40+2))\n")
@@ -61,7 +66,7 @@ it('the terminal page shows a shell in colours, within the policy of the pages',
 })
 
 it('a dialog takes the focus, keeps what was refused, closes with Escape and gives the focus back', async () => {
-  const { page, open, faults, context } = await visit(browser, portreeve, undefined, await newCookie())
+  const { page, open, faults, context } = await visit(browser, portreeve, undefined, await sessionCookie())
   const { keyboard } = page
   const dialog = page.getByRole('dialog')
   const focused = () => page.evaluate(() => document.activeElement?.textContent?.trim())
@@ -113,7 +118,7 @@ it('a compose file is written in an editor, which shows what is wrong at its lin
     browser,
     portreeve,
     undefined,
-    await newCookie(),
+    await sessionCookie(),
   )
   const { keyboard } = page
   await open('/apps/new')
@@ -139,9 +144,49 @@ it('a compose file is written in an editor, which shows what is wrong at its lin
   await context.close()
 })
 
+it('the palette leads to what can be done and to the pages of the open app, whose log is saved as a whole', async () => {
+  const [{ id }] = (await portreeve.call('GET', '/api/apps?q=shell')).body.data
+  const { page, open, faults, context } = await visit(browser, portreeve, undefined, await sessionCookie())
+  const { keyboard } = page
+  const choose = async (text: string) => {
+    await keyboard.press('Control+k')
+    await page.getByRole('combobox', { name: 'Search or go to' }).waitFor()
+    await keyboard.type(text)
+    await page.locator('[role=option][aria-selected=true]', { hasText: new RegExp(text, 'i') }).waitFor()
+    await keyboard.press('Enter')
+  }
+  await open(`/apps/${id}`)
+  await choose('shell: logs')
+  await page.waitForURL(`**/apps/${id}/logs`)
+  await page.getByRole('log').locator('time').first().waitFor()
+  // A search in the page does not narrow what is saved.
+  await page.getByLabel('Text or /pattern/').fill('nothing has this')
+  const [saved] = await Promise.all([
+    page.waitForEvent('download'),
+    page.getByRole('button', { name: 'Save the whole log' }).click(),
+  ])
+  const { data } = (await portreeve.call('GET', `/api/apps/${id}/logs`)).body
+  expect(data.length).toBeGreaterThan(0)
+  expect(
+    readFileSync(await saved.path(), 'utf8')
+      .trimEnd()
+      .split('\n').length,
+  ).toBe(data.length)
+  await choose('create a volume')
+  const dialog = page.getByRole('dialog')
+  await dialog.getByLabel('Name', { exact: true }).waitFor()
+  await keyboard.press('Escape')
+  await page.waitForURL(/\/volumes$/)
+  await keyboard.press('g')
+  await keyboard.press('d')
+  await page.waitForURL('**/deployments')
+  expect(faults).toEqual([])
+  await context.close()
+})
+
 it('a part of a chart is chosen by dragging or by keys, and is in the address, with the deployments of that time', async () => {
   const [{ id }] = (await portreeve.call('GET', '/api/apps?q=shell')).body.data
-  const { page, open, faults, context } = await visit(browser, portreeve, undefined, await newCookie())
+  const { page, open, faults, context } = await visit(browser, portreeve, undefined, await sessionCookie())
   // Two samples make a line; one is taken every ten seconds.
   await eventually('Two samples', async () => {
     const { points } = (await portreeve.call('GET', `/api/monitoring/apps/${id}`)).body.data

@@ -38,6 +38,9 @@ function subscribe(name: string, { cursor }: Channel): void {
   send({ type: 'subscribe', channel: name, ...(cursor === null ? {} : { after: cursor }) })
 }
 
+/** Type of the frame that stands for what was missed and cannot be had any more. */
+export const GAP = 'gap'
+
 function hear(text: string): void {
   const frame = JSON.parse(text) as Frame
   const session = frame.channel === null ? undefined : sessions.get(frame.channel)
@@ -46,6 +49,8 @@ function hear(text: string): void {
   if (!channel) return
   if (frame.type === 'error' && (frame.data as { code?: string }).code === 'BAD_REQUEST' && channel.cursor) {
     channel.cursor = null
+    // What came meanwhile is no longer kept: who shows all of it says so.
+    for (const listener of [...channel.listeners]) listener({ ...frame, type: GAP })
     return subscribe(frame.channel!, channel)
   }
   if (frame.cursor !== null) channel.cursor = frame.cursor

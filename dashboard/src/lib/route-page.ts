@@ -1,4 +1,4 @@
-import { computed, type WritableComputedRef } from 'vue'
+import { computed, type Ref, ref, watch, type WritableComputedRef } from 'vue'
 import { useRoute, useRouter } from 'vue-router'
 
 /** A value that lives in the address, so that a page can be passed on and gone back to. */
@@ -23,4 +23,23 @@ export function useQueryPage(): WritableComputedRef<number> {
     set: (page) =>
       void router.push({ query: { ...route.query, page: page === 1 ? undefined : String(page) } }),
   })
+}
+
+/** A dialog that the address opens with `?new=1`, so that the palette leads to it; closed, the address is plain. */
+export function useAddressDialog(): Ref<boolean> {
+  const route = useRoute()
+  const router = useRouter()
+  const open = ref(false)
+  watch(
+    () => route.query.new,
+    (asked) => {
+      if (asked !== undefined) open.value = true
+    },
+    { immediate: true },
+  )
+  watch(open, (is_open) => {
+    const { new: asked, ...others } = route.query
+    if (!is_open && asked !== undefined) void router.replace({ query: others })
+  })
+  return open
 }

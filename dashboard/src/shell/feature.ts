@@ -65,6 +65,20 @@ export const projectTabs = (): Tab[] => inOrder(features.flatMap((feature) => fe
 export const commands = (): Command[] =>
   features.flatMap((feature) => feature.commands ?? []).filter((one) => one.visible?.() ?? true)
 
+/** An app or a project whose pages are open, by its address. */
+const OPEN = /^\/(apps|projects)\/([a-z]+_[0-9a-z]+)(?:\/|$)/
+/** Pages about the app or the project that is open, for the palette. */
+export function pagesHere(path: string): { label: string; to: string; of: string }[] {
+  const [, group, id] = OPEN.exec(path) ?? []
+  if (!group) return []
+  const of = `/${group}/${id}`
+  return (group === 'apps' ? appTabs() : projectTabs()).map((tab) => ({
+    label: tab.label,
+    to: `${of}${tab.path && `/${tab.path}`}`,
+    of,
+  }))
+}
+
 /** The page of something that was found, if its kind has one. */
 export function pageOf(kind: string, id: string): string | undefined {
   for (const feature of features) {

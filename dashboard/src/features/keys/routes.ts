@@ -22,6 +22,10 @@ export default defineFeature({
     },
     { label: 'Registries', to: '/registries', icon: Container, group: 'Connect', order: 3, visible },
   ],
+  commands: [
+    { label: 'Add an SSH key', to: '/ssh-keys?new=1', icon: KeyRound, visible },
+    { label: 'Add a Git credential', to: '/git-credentials?new=1', icon: LockKeyhole, visible },
+  ],
   resources: {
     ssh_key: () => '/ssh-keys',
     git_credential: () => '/git-credentials',

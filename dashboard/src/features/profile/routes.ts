@@ -15,6 +15,8 @@ export default defineFeature({
     },
   ],
   commands: [
+    { label: 'Your sessions', to: '/profile/sessions', icon: UserRound },
+    { label: 'Create an API key', to: '/profile/api-keys?new=1', icon: UserRound },
     { label: 'Your profile', to: '/profile', icon: UserRound },
     { label: 'Your API keys', to: '/profile/api-keys', icon: UserRound },
     { label: 'Your two-factor authentication', to: '/profile/two-factor', icon: UserRound },

@@ -1,4 +1,5 @@
 import { FolderKanban } from '@lucide/vue'
+import { me } from '@/api/session'
 import { defineFeature } from '@/shell/feature'
 
 export default defineFeature({
@@ -17,5 +18,13 @@ export default defineFeature({
     },
   ],
   entries: [{ label: 'Projects', to: '/projects', icon: FolderKanban, group: 'Connect', order: 0, key: 'p' }],
+  commands: [
+    {
+      label: 'Create a project',
+      to: '/projects?new=1',
+      icon: FolderKanban,
+      visible: () => me.value?.role !== 'viewer',
+    },
+  ],
   resources: { project: (id) => `/projects/${id}` },
 })

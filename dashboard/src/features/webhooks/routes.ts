@@ -18,5 +18,8 @@ export default defineFeature({
       visible: () => may('developer'),
     },
   ],
+  commands: [
+    { label: 'Add a webhook', to: '/webhooks?new=1', icon: Webhook, visible: () => may('developer') },
+  ],
   resources: { webhook: (id) => `/webhooks/${id}` },
 })

@@ -1,7 +1,8 @@
 import { type MaybeRefOrGetter, onScopeDispose, ref, toValue, watch } from 'vue'
 import { answerOf, api, type Schemas } from '@/api/client'
 import { useChannel } from '@/api/follow'
-import { appendLines, LEVELS, type LogEntry } from '@/lib/log'
+import { GAP } from '@/api/live'
+import { appendLines, asText, LEVELS, type LogEntry } from '@/lib/log'
 import { readRange } from '../log-range.ts'
 
 /** Lines of one answer. */
@@ -106,9 +107,22 @@ export function useAppLog(id: MaybeRefOrGetter<string>, filter: () => LogFilter,
       busy.value = false
     }
   }
+  /** All lines that are kept and fit what is asked for, as pieces of a text from the oldest on. */
+  async function readAll(): Promise<string[]> {
+    const pieces: string[] = []
+    let before: number | undefined
+    for (;;) {
+      const found = await ask(before === undefined ? {} : { before })
+      if (found.length > 0) pieces.unshift(`${asText(found.map(entryOf))}\n`)
+      // Requests are not read page by page.
+      if (found.length < PAGE || filter().type === 'access') return pieces
+      before = found[0]!.seq
+    }
+  }
   useChannel(
     channel,
     ({ type: what, data }) => {
+      if (what === GAP) waiting.push(gapOf(lines.length + waiting.length))
       if (what !== 'log') return
       const one = data as Line
       const { q } = filter()
@@ -120,8 +134,17 @@ export function useAppLog(id: MaybeRefOrGetter<string>, filter: () => LogFilter,
   const timer = setInterval(flush, TOGETHER_MS)
   onScopeDispose(() => clearInterval(timer))
   watch([() => toValue(id), () => JSON.stringify(filter())], read, { immediate: true })
-  return { lines: lines as readonly LogEntry[], version, error, busy, has_older, read, readOlder }
+  return { lines: lines as readonly LogEntry[], version, error, busy, has_older, read, readAll, readOlder }
 }
 
 /** Ids of instances are long; their end tells them apart. */
 const shorten = (source: string) => (source.length > 20 ? source.slice(-8) : source)
+
+/** Stands where lines are missing: they came while there was no connection, and are no longer kept. */
+const gapOf = (place: number): LogEntry => ({
+  key: `gap-${place}`,
+  at: new Date().toISOString(),
+  text: 'Lines may be missing here: they came while there was no connection.',
+  source: 'Portreeve',
+  stream: 'system',
+})
