@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs'
 import type { Browser } from 'playwright-core'
 import { afterAll, beforeAll, expect, it } from 'vitest'
+import { CAST_ENVIRONMENT, join } from '#test/support/cast'
 import { type GitServer, startGitServer } from '#test/support/git-server'
 import { ADMIN, eventually, nodeApp, type Portreeve, startPortreeve } from '#test/support/portreeve'
 import { launch, NETWORK_CHANGED, visit } from './support/browser.ts'
@@ -11,7 +12,9 @@ let portreeve: Portreeve
 let browser: Browser
 beforeAll(async () => {
   forge = await startGitServer()
-  portreeve = await startPortreeve({ env: { PORTREEVE_ALLOWED_PRIVATE_HOSTS: forge.host } })
+  portreeve = await startPortreeve({
+    env: { ...CAST_ENVIRONMENT, PORTREEVE_ALLOWED_PRIVATE_HOSTS: forge.host },
+  })
   browser = await launch()
 })
 afterAll(async () => {
@@ -139,6 +142,11 @@ it('a compose file is written in an editor, which shows what is wrong at its lin
   expect(await barriers()).toEqual([])
   await page.getByRole('textbox', { name: 'Compose file' }).press('Control+z')
   expect(await page.locator('.cm-fault').count()).toBe(0)
+  // Where text is wider than the page, it is scrolled by keys, too.
+  await page.setViewportSize({ width: 375, height: 740 })
+  await open('/explorer?operation=post--api-apps')
+  await page.locator('.cm-content').waitFor()
+  expect(await barriers()).toEqual([])
   // What the server refused is said on the console, too.
   expect(faults.filter((fault) => !/status of 422/.test(fault))).toEqual([])
   await context.close()
@@ -184,9 +192,49 @@ it('the palette leads to what can be done and to the pages of the open app, whos
   await context.close()
 })
 
+it('whoever is about to shut themselves out is told before', async () => {
+  const [app] = (await portreeve.call('GET', '/api/apps?q=shell')).body.data
+  const domain = await portreeve.call('POST', '/api/domains', {
+    app_id: app.id,
+    hostname: 'shut.example.com',
+  })
+  const admin = await visit(browser, portreeve, undefined, await sessionCookie())
+  await admin.open(`/domains/${domain.body.data.id}`)
+  const shuts_out = admin.page.getByText('This shuts you out')
+  await admin.page.getByLabel('Allowed addresses').fill('203.0.113.0/24')
+  await shuts_out.waitFor()
+  await admin.page.getByLabel('Allowed addresses').fill('203.0.113.0/24\n0.0.0.0/0\n::/0')
+  await shuts_out.waitFor({ state: 'detached' })
+  await admin.context.close()
+
+  const owner = await join(portreeve, 'owner', 'owner')
+  const { page, open, faults, context } = await visit(browser, portreeve, undefined, owner.cookie)
+  await open(`/projects/${app.project_id}/members`)
+  const role = page.getByRole('row', { name: owner.email }).getByRole('combobox')
+  await role.selectOption('viewer')
+  await page.getByRole('dialog', { name: 'Lower your own role?' }).waitFor()
+  await page.keyboard.press('Escape')
+  expect(await role.inputValue()).toBe('owner')
+  const members = (await portreeve.call('GET', `/api/projects/${app.project_id}/members`)).body.data
+  expect(members.find(({ user_id }: { user_id: string }) => user_id === owner.id).role).toBe('owner')
+  await page.getByRole('link', { name: 'What roles may do' }).click()
+  await page.getByRole('button', { name: 'Apps' }).click()
+  const deletion = page.getByRole('row', { name: /^Delete an app/ })
+  expect(await deletion.getByRole('img').evaluateAll((marks) => marks.map((mark) => mark.ariaLabel))).toEqual(
+    ['no', 'no', 'no', 'yes', 'yes'],
+  )
+  expect(faults).toEqual([])
+  await context.close()
+})
+
 it('a part of a chart is chosen by dragging or by keys, and is in the address, with the deployments of that time', async () => {
   const [{ id }] = (await portreeve.call('GET', '/api/apps?q=shell')).body.data
-  const { page, open, faults, context } = await visit(browser, portreeve, undefined, await sessionCookie())
+  const { page, open, barriers, faults, context } = await visit(
+    browser,
+    portreeve,
+    undefined,
+    await sessionCookie(),
+  )
   // Two samples make a line; one is taken every ten seconds.
   await eventually('Two samples', async () => {
     const { points } = (await portreeve.call('GET', `/api/monitoring/apps/${id}`)).body.data
@@ -210,6 +258,7 @@ it('a part of a chart is chosen by dragging or by keys, and is in the address, w
   await page.reload()
   expect(await page.getByLabel('Range', { exact: true }).inputValue()).toBe('own')
   await memory.getByRole('link', { name: '#1' }).waitFor()
+  expect(await barriers()).toEqual([])
   await chart.focus()
   await page.keyboard.press('Escape')
   await page.waitForURL((url) => !url.search.includes('from='))

@@ -173,7 +173,12 @@ export function createEditor(given: {
       faults,
       theme,
       EditorView.theme({ '.cm-content, .cm-gutter': { minHeight: `${rows * 1.5}em` } }),
-      EditorView.contentAttributes.of({ ...given.attributes, spellcheck: 'false', autocapitalize: 'off' }),
+      EditorView.contentAttributes.of({
+        ...given.attributes,
+        tabindex: '0',
+        spellcheck: 'false',
+        autocapitalize: 'off',
+      }),
       EditorView.updateListener.of(
         ({ docChanged, state: now }) => docChanged && given.changed(now.doc.toString()),
       ),
