@@ -12,6 +12,7 @@ const SECONDS: Record<string, number> = {
   'test/e2e/client.test.ts': 65,
   'test/e2e/compose.test.ts': 55,
   'test/e2e/crash.test.ts': 40,
+  'test/e2e/dashboard-terminal.test.ts': 30,
   'test/e2e/dashboard.test.ts': 170,
   'test/e2e/databases.test.ts': 45,
   'test/e2e/event-loop.test.ts': 45,

@@ -193,7 +193,8 @@ it('the palette leads to what can be done and to the pages of the open app, whos
 })
 
 it('whoever is about to shut themselves out is told before', async () => {
-  const [app] = (await portreeve.call('GET', '/api/apps?q=shell')).body.data
+  const [{ id }] = (await portreeve.call('GET', '/api/apps?q=shell')).body.data
+  const app = (await portreeve.call('GET', `/api/apps/${id}`)).body.data
   const domain = await portreeve.call('POST', '/api/domains', {
     app_id: app.id,
     hostname: 'shut.example.com',
