@@ -1,7 +1,7 @@
 import { hostname, release } from 'node:os'
 import { inTurns } from '#server/kernel/in-turns'
 import { type BuildCap, createBuildCap } from './cap.ts'
-import { isFolder } from './context.ts'
+import { isFolder, readRules } from './context.ts'
 import type { Connection } from '../connection.ts'
 import { EngineError, type BuildLogLine, type BuildSpec, type EngineVersion, type Image } from '../engine.ts'
 import { buildError } from './failure.ts'
@@ -108,6 +108,8 @@ export function createBuilds(
         'The folder to build from does not exist.',
         'Check the root directory of the app.',
       )
+    // Said as it is: what the builder hears of it comes back in other words.
+    await readRules(spec.context)
     const lines: string[] = []
     const onLog = (line: BuildLogLine) => {
       if (line.stream !== 'system' && lines.push(line.text) > REMEMBERED) lines.shift()

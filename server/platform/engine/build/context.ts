@@ -41,7 +41,8 @@ async function readIgnoreFile(context: string): Promise<string> {
     await file.close()
   }
 }
-async function readRules(context: string): Promise<IgnoreRules> {
+/** Reads the `.dockerignore` of a context. Throws EngineError for one that would take too long to go by. */
+export async function readRules(context: string): Promise<IgnoreRules> {
   try {
     return parseIgnoreRules(await readIgnoreFile(context))
   } catch (error) {

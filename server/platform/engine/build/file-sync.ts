@@ -105,9 +105,15 @@ export async function sendFiles(call: SyncCall, source: SyncSource): Promise<voi
     await send({ type: STAT })
   }
   const announcing = announce()
-  announcing.catch(() => {})
-  for await (const packet of call.iterator({ destroyOnReturn: false })) {
-    if (packet.type === FINISH) break
+  // The builder waits for the end of what it was told, and would do so until the time limit of the build.
+  const failed = new Promise<never>((_, reject) => {
+    announcing.catch(reject)
+  })
+  failed.catch(() => {})
+  const packets = call.iterator({ destroyOnReturn: false })[Symbol.asyncIterator]()
+  for (;;) {
+    const { value: packet, done } = await Promise.race([packets.next(), failed])
+    if (done || packet.type === FINISH) break
     if (packet.type !== REQUEST) continue
     const id = packet.ID ?? 0
     const path = paths[id]

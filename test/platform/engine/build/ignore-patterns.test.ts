@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { walkContext } from '#server/platform/engine/build/context'
+import { emptySource, type SyncCall, sendFiles } from '#server/platform/engine/build/file-sync'
 import { parseIgnoreRules, type Verdict } from '#server/platform/engine/build/ignore-patterns'
 
 /** Rows: lines of a .dockerignore, a path, whether Docker leaves it out. */
@@ -148,4 +149,24 @@ describe('a build context', () => {
       'file top',
     ])
   })
+})
+
+test('a builder hears at once that a context cannot be sent, and does not wait for the rest', async () => {
+  const call = {
+    cancelled: false,
+    write: () => true,
+    once() {},
+    end() {},
+    async *iterator() {
+      await new Promise(() => {})
+      yield { type: 0 }
+    },
+  }
+  const source = {
+    ...emptySource,
+    entries: () => ({
+      [Symbol.asyncIterator]: () => ({ next: () => Promise.reject(new Error('no such folder')) }),
+    }),
+  }
+  await expect(sendFiles(call as unknown as SyncCall, source)).rejects.toThrow('no such folder')
 })
