@@ -117,7 +117,7 @@ export function createAppRepository(db: Db) {
       >[],
     page: (
       project_ids: readonly string[] | undefined,
-      filter: { status?: Wanted; q?: string },
+      filter: { id?: Wanted; status?: Wanted; q?: string },
       limit: number,
       offset: number,
       sort?: Sort,
@@ -126,7 +126,7 @@ export function createAppRepository(db: Db) {
         table: 'apps',
         where: 'preview_id IS NULL',
         project_ids,
-        equals: { status: filter.status },
+        equals: { id: filter.id, status: filter.status },
         contains: { column: 'name', text: filter.q },
         limit,
         offset,

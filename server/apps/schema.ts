@@ -166,6 +166,13 @@ export const AppSummary = v.pipe(
 export const AppQuery = v.strictObject({
   ...pagingEntries,
   sort: sorting(['name', 'status', 'created_at']),
+  id: v.optional(
+    v.pipe(
+      v.array(v.pipe(v.string(), v.maxLength(64))),
+      v.maxLength(100),
+      v.description('Only these apps, at most 100.'),
+    ),
+  ),
   project_id: severalIds('Only apps of this project.'),
   status: several(AppStatus),
   q: v.optional(v.pipe(v.string(), v.maxLength(100), v.description('Part of the name.'))),

@@ -200,7 +200,11 @@ export function createApps(options: AppOptions) {
     sources: (project_id?: string) => repository.sources(project_id),
     projectOf: repository.projectOf,
     isNameTaken: (name: string) => repository.findByName(name) !== undefined,
-    list(actor: Actor, filter: { project_id?: Wanted; status?: Wanted; q?: string }, paging: Paging) {
+    list(
+      actor: Actor,
+      filter: { id?: Wanted; project_id?: Wanted; status?: Wanted; q?: string },
+      paging: Paging,
+    ) {
       const projects =
         wantedValues(filter.project_id)?.filter((id) => projectRole(actor, id)) ?? visibleProjects(actor)
       const { rows, total } = repository.page(projects, filter, ...limits(paging))

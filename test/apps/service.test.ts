@@ -94,3 +94,21 @@ describe('an app', () => {
     expect((await create()).status).toBe(201)
   })
 })
+
+it('apps are listed by their ids, a hundred at once, and nobody learns of one that they may not see', async () => {
+  const ids: string[] = []
+  for (const name of ['one', 'two', 'three']) ids.push((await create({ name })).body.data.id)
+  const [one, , three] = ids
+  const named = async (who: 'viewer' | 'outsider', query: string) => {
+    const { body } = await api.as(who).get(`/api/apps?${query}`)
+    return [body.total, body.data.map(({ name }: { name: string }) => name)]
+  }
+  expect(await named('viewer', `id=${one}&id=${three}&id=app_00000000000000000000`)).toEqual([
+    2,
+    ['three', 'one'],
+  ])
+  expect(await named('viewer', `id=${ids.join()}&per_page=1`)).toEqual([3, ['three']])
+  expect(await named('outsider', `id=${one}`)).toEqual([0, []])
+  const many = Array.from({ length: 101 }, (_, at) => `app_${at}`).join()
+  expect((await api.as('viewer').get(`/api/apps?id=${many}`)).status).toBe(400)
+})

@@ -25,13 +25,13 @@ async function readSince(from: number, app_id: string | undefined, signal: Abort
 
 /** Deployments that went live or failed, as marks of charts; of one app, or with the names of all of them. */
 export function useDeploymentMarks(range: Range, app_id?: () => string) {
-  const names = useAppNames(() => app_id === undefined)
   const read = useRead(
     ['deployment'],
     () => ['deployment-marks', app_id?.(), range.chosen.value?.from ?? `${range.hours.value} h`],
     async (signal) => ({ data: await readSince(range.span.value.from, app_id?.(), signal) }),
     { keep: true },
   )
+  const names = useAppNames(() => (app_id ? [] : read.data.value?.map((one) => one.app_id)))
   return computed((): Mark[] =>
     (read.data.value ?? []).flatMap(({ id, app_id: of, number, status, live_at, finished_at }) => {
       const is_bad = status === 'failed'
