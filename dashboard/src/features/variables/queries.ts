@@ -48,10 +48,14 @@ export function useSuggested(app: Ref<Schemas['App']>, enabled: Ref<boolean>) {
     () => app.value.latest_deployment?.id,
     () => enabled.value,
   )
-  const unread = computed(() => latest.data.value !== undefined && latest.data.value.data.plan === null)
-  const live = usePlan(
-    () => app.value.live_deployment_id ?? undefined,
-    () => enabled.value && unread.value,
+  // What is brought back or only started anew reads no repository.
+  const read_by = computed(() => {
+    const deployment = latest.data.value?.data
+    return deployment?.plan === null ? (deployment.last_good_id ?? undefined) : undefined
+  })
+  const earlier = usePlan(
+    () => read_by.value,
+    () => enabled.value,
   )
-  return computed(() => (unread.value ? live : latest).data.value?.data.plan?.suggested_variables)
+  return computed(() => (read_by.value ? earlier : latest).data.value?.data.plan?.suggested_variables)
 }
