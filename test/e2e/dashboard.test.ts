@@ -15,6 +15,8 @@ import { pretendToStream } from './support/streamed-log.ts'
 
 /** Shown wherever something may have a name of its own; none of it may become markup or leave its box. */
 const HOSTILE = `"><img src=x onerror=alert(1)>${'W'.repeat(40)}`
+/** What the repository of the shop says of its variables. */
+const EXAMPLE = '# Who is greeted\nWHO=world\n'
 const WIDE: Look = { width: 1280, height: 800, scheme: 'light' }
 
 let browser: Browser
@@ -92,7 +94,7 @@ describe('the dashboard', () => {
 
   it('leads from the login to a running app with the keyboard alone', async () => {
     const repository = forge.repository('team/shop')
-    repository.commit(nodeApp('one'), 'first')
+    repository.commit({ ...nodeApp('one'), '.env.example': EXAMPLE }, 'first')
     const { page, faults, context } = await visit(browser, portreeve)
     await page.goto(portreeve.url)
     await page.waitForURL('**/login')
@@ -125,7 +127,7 @@ describe('the dashboard', () => {
 
   it('lets somebody who never saw it do each of six things in five interactions at most', async () => {
     const shop = forge.repository('team/shop')
-    shop.commit(nodeApp('two'), 'second')
+    shop.commit({ ...nodeApp('two'), '.env.example': EXAMPLE }, 'second')
     const [running] = (await portreeve.call('GET', '/api/apps')).body.data
     await portreeve.call('PUT', `/api/apps/${running.id}`, { soak_seconds: 0 })
     const second = await make(`/api/apps/${running.id}/deploy`, {})
@@ -205,6 +207,51 @@ describe('the dashboard', () => {
     // Containers that come and go make Chromium give up a request, which it says in the console.
     expect(faults.filter((fault) => !fault.includes(NETWORK_CHANGED))).toEqual([])
     await context.close()
+  })
+
+  it('writes variables that the repository suggests and that are pasted, deploys them, and tells what that changed', async () => {
+    const [app] = (await portreeve.call('GET', '/api/apps?q=shop')).body.data
+    const path = `/apps/${app.id}/variables`
+    const { page, open, context } = await visit(browser, portreeve, WIDE, admin.cookie)
+    await open(path)
+    await page.getByRole('button', { name: 'Add WHO' }).click()
+    await page
+      .getByLabel('Value', { exact: true })
+      .last()
+      .evaluate((cell) => {
+        const clipboardData = new DataTransfer()
+        clipboardData.setData('text/plain', 'PLAN=small\nCERT="one\ntwo"\n')
+        cell.dispatchEvent(new ClipboardEvent('paste', { clipboardData, bubbles: true, cancelable: true }))
+      })
+    await page.getByText('3 variables added').waitFor()
+    await page.getByRole('button', { name: 'Save and deploy' }).click()
+    await page.waitForURL('**/deployments/dep_*')
+    await portreeve.untilDeployment(page.url().split('/').at(-1)!)
+    const { body } = await portreeve.call('GET', `/api/apps/${app.id}/env`)
+    expect(body.data).toMatchObject([
+      { key: 'CERT', value: 'one\ntwo' },
+      { key: 'GREETING' },
+      { key: 'PLAN', value: 'small' },
+      { key: 'WHO', value: 'world', comment: 'Who is greeted' },
+    ])
+    await page
+      .getByRole('list', { name: 'Steps' })
+      .getByText(/last good/)
+      .first()
+      .waitFor()
+    await page.getByRole('button', { name: 'Compare' }).click()
+    await page.waitForURL('**?compare=dep_*')
+    await page.getByRole('definition').getByText('small').waitFor()
+    await page.reload()
+    await page.getByRole('table', { name: 'Durations' }).waitFor()
+    await context.close()
+
+    const looking = await visit(browser, portreeve, WIDE, viewer.cookie)
+    await looking.open(path)
+    await looking.page.getByRole('cell', { name: 'PLAN', exact: true }).waitFor()
+    const writes = looking.page.getByRole('button', { name: /Save and deploy|Add variable|Add all/ })
+    expect(await writes.count()).toBe(0)
+    await looking.context.close()
   })
 
   // Apart from the walk, so that a second attempt of that does not meet what the first one made.
