@@ -28,6 +28,8 @@ const COMMAND = [
   /process "(.*?)" did not complete/s,
   /The command '(.*?)' returned/s,
 ]
+/** What Portreeve puts before a command that may read secret variables; newer builders quote the line break. */
+const SOURCED = /^\. \/run\/secrets\/portreeve-variables(?:\n|\\n)/
 const KILLED = 137
 const ABORTED = 134
 const NOT_FOUND = 127
@@ -118,6 +120,7 @@ function commandText(raw: string): string {
   return clampMessage(
     raw
       .replace(/^\/bin\/(?:ba|a)?sh (?:-[a-z]+ )*-c /, '')
+      .replace(SOURCED, '')
       .replace(/\\"/g, '"')
       .replace(/\\\n/g, ' ')
       .replace(/[`]/g, "'"),

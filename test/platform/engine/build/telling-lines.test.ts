@@ -111,6 +111,22 @@ describe('a missing program', () => {
   })
 })
 
+describe('the command that failed', () => {
+  it.each([
+    ['a builder that prints it as it is', 'executor failed running [/bin/sh -c ', '\n', ']: exit code: 1'],
+    [
+      'a builder that quotes it',
+      'process "/bin/sh -c ',
+      '\\n',
+      '" did not complete successfully: exit code: 1',
+    ],
+  ])('is the one of the user, without how variables came to it, by %s', (_, before, line_break, after) => {
+    const message = `${before}. /run/secrets/portreeve-variables${line_break}npm run build${after}`
+    const { message: told } = buildError({ message, dockerfile: '', memory_bytes: 1, memory: 'fine' })
+    expect(told).toBe('The command `npm run build` failed with exit code 1.')
+  })
+})
+
 describe('a check of our own', () => {
   it('is its sentence, never a failed command', () => {
     const lines = ['ok', 'portreeve: The build left no folder `build`.', 'portreeve: It left `dist`.']
