@@ -1,14 +1,14 @@
 import { parse } from 'dotenv'
 import { describe, expect, it } from 'vitest'
-import { pastedVariables, readDotenv } from '@/lib/dotenv'
+import { pastedVariables, pasteFault, readDotenv } from '@/lib/dotenv'
 import { DOTENV_TEXTS } from '#test/support/dotenv-texts'
 
 describe('a dotenv text in the dashboard', () => {
   it.each(Object.keys(DOTENV_TEXTS))('is read as the server reads it: %s', (name) => {
     const text = DOTENV_TEXTS[name]!
-    const { entries, whole } = readDotenv(text)
+    const { entries, unread } = readDotenv(text)
     expect(Object.fromEntries(entries.map(({ key, value }) => [key, value]))).toEqual(parse(text))
-    expect(whole).toBe(true)
+    expect(unread).toBeUndefined()
   })
   it('keeps its order, and the remarks that stand right above a variable', () => {
     expect(readDotenv('# of the shop\n\n# where mails\n## come from\nB=2\nA=1 # behind\n').entries).toEqual([
@@ -29,6 +29,11 @@ describe('a paste', () => {
     expect(keysOf('sslmode=off\n', 'value')).toBeUndefined()
     expect(keysOf('export MODE=live', 'value')).toEqual(['MODE'])
     expect(keysOf('CERT="-----BEGIN-----\nabc=\n-----END-----"', 'value')).toEqual(['CERT'])
+  })
+  it('of many lines into a key says which of them cannot be read, and repeats nothing of it', () => {
+    const sentence = 'Nothing was pasted: line 4 is neither NAME=value nor a comment.'
+    expect(pasteFault('# mode\nA="one\ntwo"\nBAD KEY=s3cret\nB=2\nalso bad')).toBe(sentence)
+    for (const text of ['BAD KEY\n', 'A_KEY', 'A=1\n# and\nB=2']) expect(pasteFault(text)).toBeUndefined()
   })
   it.each([
     ['a single value', 'sk_test_4242'],

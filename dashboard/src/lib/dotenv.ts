@@ -27,12 +27,12 @@ function valueOf(raw: string): string {
 
 /**
  * The assignments of a dotenv text, in its order.
- * `whole`: nothing else stands in it but comments and empty lines.
+ * `unread`: the number of the first line that is none of them, nor a comment, nor empty.
  */
-export function readDotenv(source: string): { entries: Assignment[]; whole: boolean } {
+export function readDotenv(source: string): { entries: Assignment[]; unread?: number } {
   const text = source.replace(/^\uFEFF/, '').replace(LINE_END, '\n')
   const entries: Assignment[] = []
-  let whole = true
+  let unread: number | undefined
   let remarks: string[] = []
   for (let place = 0; place < text.length; ) {
     const skipped = at(SKIPPED, text, place)
@@ -53,12 +53,12 @@ export function readDotenv(source: string): { entries: Assignment[]; whole: bool
       })
       place = from + found[0].length
     } else {
-      whole = false
+      unread ??= text.slice(0, place).split('\n').length
       place += at(REST_OF_LINE, text, place)![0].length
     }
     remarks = []
   }
-  return { entries, whole }
+  return { entries, ...(unread ? { unread } : {}) }
 }
 
 /**
@@ -66,8 +66,15 @@ export function readDotenv(source: string): { entries: Assignment[]; whole: bool
  * `NAME=value` may be a value as it is, such as `sslmode=off`, so that only a key makes it an assignment.
  */
 export function pastedVariables(text: string, cell: 'key' | 'value'): Assignment[] | undefined {
-  const { entries, whole } = readDotenv(text)
-  if (!whole || entries.length === 0) return undefined
+  const { entries, unread } = readDotenv(text)
+  if (unread || entries.length === 0) return undefined
   const one_line = !text.trim().includes('\n')
   return cell === 'value' && one_line && !/^\s*export\s/.test(text) ? undefined : entries
+}
+
+/** Why a paste into the cell of a key is neither a key nor variables; undefined when it may be put there. */
+export function pasteFault(text: string): string | undefined {
+  const { unread } = readDotenv(text)
+  if (!unread || !text.trim().includes('\n')) return undefined
+  return `Nothing was pasted: line ${unread} is neither NAME=value nor a comment.`
 }
