@@ -36,16 +36,32 @@ it('the terminal page shows a shell in colours, within the policy of the pages',
   const repository = forge.repository('shell')
   repository.commit(nodeApp('one'))
   const { id } = await deployed(portreeve, { name: 'shell', git_url: repository.url })
-  const { page, open, faults, context } = await visit(browser, portreeve, undefined, await sessionCookie())
+  const { page, open, barriers, faults, context } = await visit(
+    browser,
+    portreeve,
+    undefined,
+    await sessionCookie(),
+  )
   await open(`/apps/${id}/terminal`)
   await page.locator('[data-state="open"]').waitFor()
-  await page.keyboard.type("printf '\\033[38;2;10;200;30mgre''en\\033[0m\\n'; echo sum-$((40+2))\n")
+  await page.keyboard.type("printf '\\033[38;2;10;80;30mgre''en\\033[0m\\n'; echo sum-$((40+2))\n")
   await page.locator('.xterm-rows', { hasText: 'sum-42' }).waitFor()
   const colour = await page
     .locator('.xterm-rows span', { hasText: /^green$/ })
     .first()
     .evaluate((element) => getComputedStyle(element).color)
-  expect(colour).toBe('rgb(10, 200, 30)')
+  expect(colour).toBe('rgb(10, 80, 30)')
+  await page.keyboard.type("seq 200; printf '\\033[92mpa''le\\033[0m\\n'\n")
+  const pale = page.locator('.xterm-rows span', { hasText: /^pale$/ })
+  await pale.waitFor()
+  // The last line of a full screen is within the frame, and a colour for a dark ground is read on a light one.
+  const depths = await page.getByRole('region', { name: /^Terminal/ }).evaluate((frame) => {
+    const bottom = (selector: string) => frame.querySelector(selector)!.getBoundingClientRect().bottom
+    const around = Number.parseFloat(getComputedStyle(frame).paddingBottom)
+    return [bottom('.xterm-rows > :last-child'), frame.getBoundingClientRect().bottom - around]
+  })
+  expect(depths[0]).toBeLessThanOrEqual(depths[1]!)
+  expect(await barriers()).toEqual([])
   await page.keyboard.press('Control+Shift+f')
   await page.getByLabel('Search in the terminal', { exact: true }).waitFor()
   await page.keyboard.type('sum-')
@@ -59,7 +75,7 @@ it('the terminal page shows a shell in colours, within the policy of the pages',
   await page.getByRole('button', { name: 'Open a new one' }).click()
   await page.locator('[data-state="open"]').waitFor()
   // What the first shell printed is still there.
-  expect(await page.locator('.xterm-rows', { hasText: 'sum-42' }).count()).toBe(1)
+  expect(await pale.count()).toBe(1)
   await page.keyboard.type('exit\n')
   await open('/disk')
   await page.getByText('Build cache').first().waitFor()
