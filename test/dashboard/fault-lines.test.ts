@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { faultLines, lineOfPath } from '../../dashboard/src/lib/fault-lines.ts'
+import { faultLines, lineOfPath, textFault } from '../../dashboard/src/lib/fault-lines.ts'
 
 const TEXT = `services:
   # web: not this one
@@ -35,5 +35,12 @@ describe('what is wrong with a text', () => {
   })
   it('has no line when it is about the whole text', () => {
     expect(faultLines(TEXT, 'compose', { compose: 'Must not be empty.' })).toEqual([])
+  })
+  it('is said under the text without the name that the field has in the API', () => {
+    expect(textFault('compose', { name: 'Is taken.', compose: 'Must not be empty.' })).toBe(
+      'Must not be empty.',
+    )
+    expect(textFault('compose', { 'compose.services.web': 'Is unknown.' })).toBe('services.web: Is unknown.')
+    expect(textFault('compose', { name: 'Is taken.', compose_path: 'Is no file.' })).toBeUndefined()
   })
 })

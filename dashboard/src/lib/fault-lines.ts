@@ -47,3 +47,10 @@ export function faultLines(text: string, field: string, fields: Record<string, s
     return line === undefined ? [] : [{ line, message }]
   })
 }
+
+/** The first thing that is wrong with the text of a field, with the key in it that it is about. */
+export function textFault(field: string, fields: Record<string, string>): string | undefined {
+  const [path, message] = Object.entries(fields).find(([path]) => path.split('.')[0] === field) ?? []
+  const key = path?.slice(field.length + 1)
+  return key ? `${key}: ${message}` : message
+}
