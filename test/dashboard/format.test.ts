@@ -1,8 +1,18 @@
 import { describe, expect, it } from 'vitest'
-import { bytes, duration, momentOf, plural, relativeTime, timeField, words } from '@/lib/format'
+import { bytes, cores, duration, momentOf, plural, relativeTime, timeField, words } from '@/lib/format'
 import { nameOf } from '@/lib/repository'
 
 const NOW = Date.parse('2026-03-01T12:00:00.000Z')
+
+it('a small share of a processor is not told as none', () => {
+  expect([0, 0.000_42, 0.0987, 0.1, 1.5].map(cores)).toEqual([
+    '0.00 cores',
+    '0.00042 cores',
+    '0.099 cores',
+    '0.10 cores',
+    '1.50 cores',
+  ])
+})
 
 describe('times', () => {
   it.each([

@@ -59,6 +59,10 @@ export function bytes(size: number): string {
   return `${value >= 100 || Number.isInteger(value) ? Math.round(value) : value.toFixed(1)} ${UNITS[power]}`
 }
 
+/** A share of a processor; an app that does nothing still takes some thousandths. */
+export const cores = (value: number): string =>
+  `${value > 0 && value < 0.1 ? Number(value.toPrecision(2)) : value.toFixed(2)} cores`
+
 export const count = (value: number): string => number.format(value)
 
 /** `1 app`, `3 apps`, `2 registries`. */
