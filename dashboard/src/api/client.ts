@@ -22,8 +22,14 @@ async function fetchCsrf(): Promise<string> {
   return body.data?.csrf_token ?? ''
 }
 
-/** The token of this session, asked for once. */
-export const csrfToken = (): Promise<string> => (csrf_token ??= fetchCsrf())
+/** The token of this session, asked for once; again when it could not be had. */
+export function csrfToken(): Promise<string> {
+  csrf_token ??= fetchCsrf().catch((error: unknown) => {
+    forgetCsrf()
+    throw error
+  })
+  return csrf_token
+}
 
 const changes = (method: string) => !['GET', 'HEAD'].includes(method)
 /** Calls that come before there is a session. */

@@ -1,0 +1,18 @@
+import { afterEach, expect, it, vi } from 'vitest'
+import { csrfToken } from '@/api/client'
+
+afterEach(() => vi.unstubAllGlobals())
+
+it('the token of a session is asked for again after the server was away, and then kept', async () => {
+  let is_away = true
+  const asked: string[] = []
+  vi.stubGlobal('fetch', async (url: string) => {
+    asked.push(url)
+    if (is_away) throw new TypeError('Failed to fetch')
+    return Response.json({ data: { csrf_token: 'one' } })
+  })
+  await expect(csrfToken()).rejects.toThrow('Failed to fetch')
+  is_away = false
+  expect([await csrfToken(), await csrfToken()]).toEqual(['one', 'one'])
+  expect(asked).toHaveLength(2)
+})
