@@ -71,6 +71,8 @@ describe("the repository's example of a .env file", () => {
     const { suggested_variables } = await detect({ '.env.example': many.join('\n') })
     expect(suggested_variables).toHaveLength(200)
     expect(suggested_variables[0].key).toBe('KEY_1')
+    const long = `A=1\n${'# nobody reads so much\n'.repeat(3000)}`
+    expect(await detect({ '.env.example': long })).not.toHaveProperty('suggested_variables')
   })
   it('is nothing where there is none', async () => {
     expect(await detect({ '.env': 'A=1' })).not.toHaveProperty('suggested_variables')

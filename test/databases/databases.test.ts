@@ -59,6 +59,9 @@ describe('a new database', () => {
       client_command: '********',
       external_client_command: '********',
     })
+    // Whoever was shown no password is not said to have read it.
+    const told = (await api.as('admin').get('/api/audit-logs?action=database.reveal')).body
+    expect(told.data.map(({ actor }: any) => actor.method)).not.toContain('api_key')
   })
   it('is told with the command that opens it, and without its password when that is asked for', async () => {
     const id = await made({ public: true })

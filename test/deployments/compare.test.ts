@@ -38,8 +38,11 @@ describe('two deployments of an app', () => {
     await set('MODE', 'live')
     await set('SHOP_TOKEN', SECRET)
     await developer().put(`/api/apps/${app_id}`, { build: { start_command: 'node other.js' }, port: 4000 })
-    commitShop(api, 'v2')
+    // What could be set is no part of what a release is.
+    const files = { 'package.json': '{"scripts":{"start":"node server.js"}}', '.env.example': 'A=1' }
+    api.fakes.git.commit(SHOP_URL, 'main', files, 'v2')
     const two = await request('deploy')
+    expect((await deployment(two)).plan.suggested_variables).toHaveLength(1)
     const { status, body, text } = await compare(two, one)
     expect([status, body.data.with_id, body.data.complete]).toEqual([200, one, true])
     const told = Object.fromEntries(
@@ -57,6 +60,7 @@ describe('two deployments of an app', () => {
       'variables SHOP_TOKEN': [null, '********'],
     })
     expect(told).toHaveProperty(['image image'])
+    expect(told).not.toHaveProperty(['plan suggested_variables'])
     expect(text).not.toContain(SECRET)
     expect((await compare(one, one)).body.data.differences).toEqual([])
   })
