@@ -34,6 +34,11 @@ const ESCAPES: Record<string, ReadonlySet<string>> = {
 const REPETITION_BITS = 11
 /** Attempts that a pattern may need in the worst case, as a power of two. */
 const MOST_BITS = 24
+/**
+ * The same for choices among few: each doubles the attempts on a short address already, while two long repetitions
+ * share the length of theirs.
+ */
+const MOST_CHOICE_BITS = 10
 const MOST_REPEATS = 64
 
 /** Why a pattern is not taken. The message is fit for a user. */
@@ -144,23 +149,32 @@ export function readPattern(text: string): Pattern {
   }
   const read = alternatives(false)
   if (groups > 9) throw new PatternError('has more than nine groups.')
-  const { tries, reads } = costOf(read, undefined)
-  if (tries + reads > MOST_BITS)
+  return { alternatives: read, groups }
+}
+
+/** Reads a pattern of a request; refuses one that may take the edge, or this server, long. */
+export function readCheapPattern(text: string): Pattern {
+  const pattern = readPattern(text)
+  const { tries, choices, reads } = costOf(pattern.alternatives, undefined)
+  if (tries + reads > MOST_BITS || choices > MOST_CHOICE_BITS)
     throw new PatternError(
       'may need very many attempts. Use fewer repetitions and alternatives, or classes such as [^/]+ instead of .*',
     )
-  return { alternatives: read, groups }
+  return pattern
 }
 
 /** Characters with which a sequence can begin; undefined when it can be empty or begins with a group. */
 const firstOf = (pieces: readonly Piece[]): ReadonlySet<string> | undefined =>
   pieces[0]?.chars && pieces[0].min > 0 ? pieces[0].chars : undefined
 
-/** Bits of ways that are tried, and of characters that each way reads. */
+/** Bits of ways that are tried, of those the ones by choices among few, and of characters that each way reads. */
 interface Cost {
   tries: number
+  choices: number
   reads: number
 }
+
+const NO_COST: Cost = { tries: 0, choices: 0, reads: 0 }
 
 /**
  * A repetition of characters that cannot be what comes next is never tried a second way, but read anew for
@@ -172,26 +186,27 @@ function costOf(
   is_last = true,
 ): Cost {
   const each = alternatives.map((pieces) =>
-    pieces.reduce<Cost>(
-      (sum, piece, at) => {
-        const rest = pieces.slice(at + 1)
-        const following = rest.length > 0 ? firstOf(rest) : next
-        const ends = rest.length === 0 && is_last
-        const choice = Math.log2(Math.min(piece.max, 2 ** REPETITION_BITS) - piece.min + 1)
-        const inner = piece.group ? costOf(piece.group, following, ends) : { tries: 0, reads: 0 }
-        const is_plain =
-          piece.chars !== undefined &&
-          (ends || (following !== undefined && [...piece.chars].every((char) => !following.has(char))))
-        return {
-          tries: sum.tries + inner.tries + (is_plain ? 0 : choice),
-          reads: Math.max(sum.reads, inner.reads, is_plain ? choice : 0),
-        }
-      },
-      { tries: 0, reads: 0 },
-    ),
+    pieces.reduce<Cost>((sum, piece, at) => {
+      const rest = pieces.slice(at + 1)
+      const following = rest.length > 0 ? firstOf(rest) : next
+      const ends = rest.length === 0 && is_last
+      const choice = Math.log2(Math.min(piece.max, 2 ** REPETITION_BITS) - piece.min + 1)
+      const inner = piece.group ? costOf(piece.group, following, ends) : NO_COST
+      const is_plain =
+        piece.chars !== undefined &&
+        (ends || (following !== undefined && [...piece.chars].every((char) => !following.has(char))))
+      const own = is_plain ? 0 : choice
+      return {
+        tries: sum.tries + inner.tries + own,
+        choices: sum.choices + inner.choices + (piece.max === Infinity ? 0 : own),
+        reads: Math.max(sum.reads, inner.reads, is_plain ? choice : 0),
+      }
+    }, NO_COST),
   )
+  const ways = Math.log2(Math.max(1, alternatives.length))
   return {
-    tries: Math.max(0, ...each.map(({ tries }) => tries)) + Math.log2(Math.max(1, alternatives.length)),
+    tries: Math.max(0, ...each.map(({ tries }) => tries)) + ways,
+    choices: Math.max(0, ...each.map(({ choices }) => choices)) + ways,
     reads: Math.max(0, ...each.map(({ reads }) => reads)),
   }
 }

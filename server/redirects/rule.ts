@@ -1,7 +1,7 @@
 import { invalid } from '#server/kernel/errors'
 import { redirectComplaint } from '#server/platform/ingress/render/redirects'
 import type { RouteRedirect } from '#server/platform/ingress/ingress'
-import { PatternError, readPattern } from './pattern.ts'
+import { PatternError, readCheapPattern } from './pattern.ts'
 
 /** A rule as the edge takes it, with where it stands. */
 export type Rule = Omit<RouteRedirect, 'id'>
@@ -34,7 +34,7 @@ export function targetAsSent(to: string): string {
 function groupsOf({ kind, from }: Rule): number {
   if (kind !== 'regex') return kind === 'prefix' ? 1 : 0
   try {
-    return readPattern(from).groups
+    return readCheapPattern(from).groups
   } catch (error) {
     if (error instanceof PatternError) throw invalid('from', error.message)
     throw error
