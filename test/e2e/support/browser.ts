@@ -76,11 +76,17 @@ export async function visit(
     faults,
     async open(path) {
       const before = faults.length
+      const isGivenUp = () => faults.slice(before).some((fault) => fault.includes(NETWORK_CHANGED))
+      // A page whose code was given up waits for ever.
+      const given_up = page
+        .waitForEvent('console', {
+          predicate: (message) => message.text().includes(NETWORK_CHANGED),
+          timeout: 60_000,
+        })
+        .catch(() => undefined)
       await page.goto(portreeve.url + path)
-      await settled().catch((error: unknown) => {
-        if (!faults.some((fault) => fault.includes(NETWORK_CHANGED))) throw error
-      })
-      if (!faults.some((fault) => fault.includes(NETWORK_CHANGED))) return
+      if (!isGivenUp()) await Promise.race([settled(), given_up])
+      if (!isGivenUp()) return
       // A container of the tests came or went meanwhile, and Chromium gave its requests up.
       faults.length = before
       await page.goto(portreeve.url + path)
