@@ -81,7 +81,7 @@ export async function visit(
       const given_up = page
         .waitForEvent('console', {
           predicate: (message) => message.text().includes(NETWORK_CHANGED),
-          timeout: 60_000,
+          timeout: 0,
         })
         .catch(() => undefined)
       await page.goto(portreeve.url + path)
