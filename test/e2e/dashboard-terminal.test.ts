@@ -203,6 +203,19 @@ it('the palette leads to what can be done and to the pages of the open app, whos
   await keyboard.press('d')
   await page.waitForURL('**/deployments')
   expect(faults).toEqual([])
+  // Away from the app, nothing is offered that would be done to it.
+  await keyboard.press('Control+k')
+  await keyboard.type('restart shell')
+  await page.getByText('Nothing has “restart shell” in its name.').waitFor()
+  await keyboard.press('Escape')
+  await open(`/apps/${id}`)
+  await choose('restart shell')
+  await page.getByText('Restarting without downtime.').waitFor()
+  const { latest_deployment } = (await portreeve.call('GET', `/api/apps/${id}`)).body.data
+  expect(await portreeve.untilDeployment(latest_deployment.id)).toMatchObject({
+    trigger: 'restart',
+    status: 'live',
+  })
   await context.close()
 })
 
