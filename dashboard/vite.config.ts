@@ -14,9 +14,22 @@ const session = {
   transformIndexHtml: (html: string) => html.replace('<html lang="en"', '<html lang="en" data-session'),
 }
 
+/** Puts the script that watches over the others before them, as a classic one: it must not wait for any. */
+const boot = {
+  name: 'boot',
+  transformIndexHtml: {
+    order: 'post' as const,
+    handler(_html: string, { bundle }: { bundle?: Record<string, { type: string; name?: string }> }) {
+      const built = Object.keys(bundle ?? {}).find((file) => bundle![file]!.name === 'boot')
+      const attrs = built ? { src: `/${built}` } : { src: '/src/boot.ts', type: 'module' }
+      return [{ tag: 'script', attrs, injectTo: 'head-prepend' as const }]
+    },
+  },
+}
+
 export default defineConfig({
   root: here('.'),
-  plugins: [vue(), tailwindcss(), session],
+  plugins: [vue(), tailwindcss(), session, boot],
   resolve: { alias: { '@': here('src') } },
   // The server puts a nonce of its own into every page it sends.
   html: { cspNonce: '__NONCE__' },
@@ -24,6 +37,7 @@ export default defineConfig({
     outDir: 'dist',
     emptyOutDir: true,
     manifest: true,
+    rolldownOptions: { input: { index: here('index.html'), boot: here('src/boot.ts') } },
     // A data address would need a hole in the content security policy.
     assetsInlineLimit: 0,
     modulePreload: { polyfill: false },

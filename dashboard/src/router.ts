@@ -1,4 +1,10 @@
-import { createRouter, createWebHistory, type RouteLocationNormalized, type RouteRecordRaw } from 'vue-router'
+import {
+  createRouter,
+  createWebHistory,
+  type RouteLocationNormalized,
+  type RouteRecordRaw,
+  START_LOCATION,
+} from 'vue-router'
 import { has_session, me, openSession } from '@/api/session'
 import { password_due } from '@/api/client'
 import { appTabs, type Feature, features, projectTabs, type Tab } from '@/shell/feature'
@@ -46,7 +52,12 @@ router.beforeEach(async (to) => {
     asked = true
     if (has_session()) {
       loadCode(to)
-      await openSession()
+      try {
+        await openSession()
+      } catch {
+        dispatchEvent(new Event('page-incomplete'))
+        return false
+      }
     }
   }
   if (to.meta.open) return true
@@ -56,7 +67,13 @@ router.beforeEach(async (to) => {
   return true
 })
 
-// A page of an older build is gone from the server.
+// A page of an older build is gone from the server. Before the first one, nothing is lost by loading all again.
 router.onError((error: Error) => {
-  if (/import|fetch|preload/i.test(error.message)) upgraded.value = true
+  if (!/import|fetch|preload/i.test(error.message)) return
+  if (router.currentRoute.value === START_LOCATION) dispatchEvent(new Event('page-incomplete'))
+  else upgraded.value = true
 })
+void router.isReady().then(
+  () => dispatchEvent(new Event('page-complete')),
+  () => undefined,
+)
