@@ -67,8 +67,13 @@ async function awaitDatabases(session: Session, ids: readonly string[]): Promise
   const end = Date.now() + DATABASE_WAIT_MS
   for (const id of ids)
     for (;;) {
-      const path = { params: { path: { id } } }
-      const { data } = await dataOf(session.api.GET('/api/databases/{id}', path))
+      const params = { path: { id }, query: { credentials: 'masked' as const } }
+      const { data } = await dataOf(session.api.GET('/api/databases/{id}', { params }))
+      if (data.status === 'failed')
+        throw new CommandError(
+          `The database ${data.name} could not be made: ${data.last_error ?? 'its log tells why.'}`,
+          EXIT.FAILED,
+        )
       if (data.status !== 'creating') break
       if (Date.now() > end)
         throw new CommandError(`The database ${data.name} is still being made.`, EXIT.FAILED)

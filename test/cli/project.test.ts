@@ -109,6 +109,14 @@ describe('portreeve.yaml', () => {
     await apply(FILE)
     expect(api.events()).toHaveLength(events)
   })
+  it('ends with the reason when a database of it could not be made', async () => {
+    api.kernel.db.raw.exec(`CREATE TRIGGER broken AFTER INSERT ON databases BEGIN
+      UPDATE databases SET status = 'failed', last_error = 'Its image is gone.' WHERE id = NEW.id; END`)
+    const text = 'project: shop\ndatabases:\n  shop-db: { engine: postgres, version: 17 }\n'
+    await expect(apply(text, { deploy: true })).rejects.toThrow(
+      'The database shop-db could not be made: Its image is gone.',
+    )
+  })
   it('takes the text of a mounted file from beside it alone: no folder, nothing further up, no link out', async () => {
     const outside = mkdtempSync(join(tmpdir(), 'ptr-outside-'))
     writeFileSync(join(outside, 'id_rsa'), 'canary')
