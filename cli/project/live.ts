@@ -171,7 +171,12 @@ async function readDatabases({ api }: Session, project_id: string) {
     listed
       .filter((one) => one.project_id === project_id)
       .map(
-        async ({ id }) => (await dataOf(api.GET('/api/databases/{id}', { params: { path: { id } } }))).data,
+        async ({ id }) =>
+          (
+            await dataOf(
+              api.GET('/api/databases/{id}', { params: { path: { id }, query: { credentials: 'masked' } } }),
+            )
+          ).data,
       ),
   )
 }

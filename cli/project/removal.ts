@@ -20,7 +20,12 @@ const path = (id: string) => ({ params: { path: { id } } })
 /** What goes in its own time: its row stays until a final backup is whole and everything of it is gone. */
 const LOOKS: Partial<Record<Item['kind'], Look>> = {
   app: async ({ api }, id) => (await dataOf(api.GET('/api/apps/{id}', path(id)))).data,
-  database: async ({ api }, id) => (await dataOf(api.GET('/api/databases/{id}', path(id)))).data,
+  database: async ({ api }, id) =>
+    (
+      await dataOf(
+        api.GET('/api/databases/{id}', { params: { path: { id }, query: { credentials: 'masked' } } }),
+      )
+    ).data,
   volume: async ({ api }, id, name) =>
     (
       await all((query) => dataOf(api.GET('/api/volumes', { params: { query: { ...query, q: name } } })))
