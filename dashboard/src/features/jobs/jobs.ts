@@ -4,8 +4,22 @@ import { pageOf } from '@/shell/feature'
 
 export type Job = Schemas['Job']
 
-/** Nouns of the events that tell of a job's progress. */
-export const ABOUT = ['job', 'deployment', 'certificate']
+/** Nouns of the events that tell of a job's progress: of what the jobs work on. */
+export const ABOUT = [
+  'app',
+  'backup',
+  'certificate',
+  'cron',
+  'database',
+  'deployment',
+  'domain',
+  'platform',
+  'preview',
+  'project',
+  'service',
+  'settings',
+  'volume',
+]
 
 const KINDS: Record<string, string> = {
   app: 'app',
