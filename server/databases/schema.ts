@@ -276,8 +276,15 @@ export const DatabaseEngineFacts = v.pipe(
       v.array(
         v.pipe(
           v.object({
-            language: v.picklist(['Node.js', 'Python']),
-            library: v.string(),
+            language: v.pipe(
+              v.picklist(['Node.js', 'Python']),
+              v.description('What the lines are written in.'),
+            ),
+            library: v.pipe(
+              v.string(),
+              v.description('Package that they need, by its name in the registry of the language.'),
+              v.examples(['pg']),
+            ),
             code: v.pipe(v.string(), v.description('Lines that connect with the variable `DATABASE_URL`.')),
           }),
           v.title('DatabaseSnippet'),

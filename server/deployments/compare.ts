@@ -70,7 +70,11 @@ export function createComparison(parts: DeployParts, get: (id: string) => Deploy
   return (id: string, with_id?: string): DeploymentComparison => {
     const after = get(id)
     const other = deployments.find(with_id ?? deployments.lastGood(after) ?? '')
-    const before = orThrow(other?.app_id === after.app_id ? other : undefined, () => notFound('deployment'))
+    const before = orThrow(other?.app_id === after.app_id ? other : undefined, () =>
+      notFound(
+        with_id === undefined ? 'deployment before it that went live with a build of its own' : 'deployment',
+      ),
+    )
     const [old, now] = [releaseOf(before), releaseOf(after)]
     const changed = old && now ? variables(old, now) : undefined
     return {

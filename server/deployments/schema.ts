@@ -119,7 +119,10 @@ export const DeploymentComparison = v.pipe(
       v.array(
         v.pipe(
           v.object({
-            part: v.picklist(['source', 'image', 'plan', 'configuration', 'mounts', 'variables']),
+            part: v.pipe(
+              v.picklist(['source', 'image', 'plan', 'configuration', 'mounts', 'variables']),
+              v.description('Part of the deployment that differs.'),
+            ),
             key: v.pipe(
               v.string(),
               v.description('What differs in the part.'),
