@@ -32,14 +32,15 @@ async function loadAgain(): Promise<void> {
   location.reload()
 }
 
+/** The script of a browser's extension may fail as it likes. */
+function onError({ target }: Event): void {
+  if (target instanceof HTMLScriptElement && target.src.startsWith(`${location.origin}/`)) void loadAgain()
+}
+
 // Errors of elements do not bubble. That of a module also tells of what it imports.
-const capture = true
-addEventListener(
-  'error',
-  ({ target }) => {
-    if (target instanceof HTMLScriptElement) void loadAgain()
-  },
-  capture,
-)
+addEventListener('error', onError, true)
 addEventListener('page-incomplete', () => void loadAgain())
-addEventListener('page-complete', () => sessionStorage.removeItem(TRIES))
+addEventListener('page-complete', () => {
+  removeEventListener('error', onError, true)
+  sessionStorage.removeItem(TRIES)
+})
