@@ -59,7 +59,7 @@ const REFERENCE = '${{ project.SHARED }}'
 const PUBLIC = [ADMIN.password, REFERENCE]
 /** Who may see a database is shown what opens it, and nothing else shows it. */
 const SHOWN =
-  /^\w+ \/api\/databases\S* answer data\.(password|(external_)?connection_string) \d+ in GET \/api\/databases\/db_\w+ as (admin|owner|developer)$/
+  /^\w+ \/api\/databases\S* answer data\.(password|(external_)?(connection_string|client_command)) \d+ in GET \/api\/databases\/db_\w+ as (admin|owner|developer)$/
 /** The one service of this table that is on the internet: its token is refused, unseen. */
 const UNREACHABLE = ['PUT /api/settings/dns-provider body config.api_token']
 /** What ran on this machine at each request of git, and ten times a second while an app was deployed. */
