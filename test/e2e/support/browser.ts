@@ -54,8 +54,10 @@ export async function visit(
   const page = await context.newPage()
   const faults: string[] = []
   const own = new URL(portreeve.url).host
+  let tellGivenUp = () => {}
   page.on('console', (message) => {
     if (message.type() === 'error') faults.push(`console: ${message.text()} (${message.location().url})`)
+    if (message.text().includes(NETWORK_CHANGED)) tellGivenUp()
   })
   page.on('pageerror', (error) => faults.push(`uncaught: ${error.message}`))
   page.on('request', (request) => {
@@ -75,22 +77,17 @@ export async function visit(
     page,
     faults,
     async open(path) {
-      const before = faults.length
-      const isGivenUp = () => faults.slice(before).some((fault) => fault.includes(NETWORK_CHANGED))
-      // A page whose code was given up waits for ever.
-      const given_up = page
-        .waitForEvent('console', {
-          predicate: (message) => message.text().includes(NETWORK_CHANGED),
-          timeout: 0,
-        })
-        .catch(() => undefined)
-      await page.goto(portreeve.url + path)
-      if (!isGivenUp()) await Promise.race([settled(), given_up])
-      if (!isGivenUp()) return
-      // A container of the tests came or went meanwhile, and Chromium gave its requests up.
-      faults.length = before
-      await page.goto(portreeve.url + path)
-      await settled()
+      for (;;) {
+        const before = faults.length
+        const isGivenUp = () => faults.slice(before).some((fault) => fault.includes(NETWORK_CHANGED))
+        // A page may wait for what was given up.
+        const given_up = new Promise<void>((resolve) => (tellGivenUp = resolve))
+        await page.goto(portreeve.url + path)
+        if (!isGivenUp()) await Promise.race([settled(), given_up])
+        if (!isGivenUp()) return
+        // A container of the tests came or went meanwhile, and Chromium gave its requests up.
+        faults.length = before
+      }
     },
     async barriers() {
       // Evaluated by the browser's debugger, which stands above the policy of the page.
