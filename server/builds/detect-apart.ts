@@ -1,5 +1,6 @@
 import { existsSync } from 'node:fs'
 import { Worker } from 'node:worker_threads'
+import { answerOfThread } from '#server/kernel/thread-answer'
 import { threadFile } from '#server/kernel/thread-file'
 import type { DetectOptions } from './detect.ts'
 import { type BuildPlan, DetectionError } from './plan.ts'
@@ -61,31 +62,20 @@ export function prepareDetection(file = fileOfThread()): void {
   for (const event of ['error', 'exit']) worker.once(event, dropSpare)
 }
 
-function detectInThread(file: string, directory: string, overrides: DetectOptions): Promise<BuildPlan> {
-  return new Promise((resolve, reject) => {
-    const worker = takeSpare() ?? start(file)
-    worker.ref()
-    const end = (act: () => void) => {
-      clearTimeout(timer)
-      void worker.terminate()
-      act()
-    }
-    const timer = setTimeout(() => end(() => reject(tooMuch(`${TIMEOUT_MS / 1000} s`))), TIMEOUT_MS)
-    worker.once('message', (answer: Answer) =>
-      end(() => {
-        if ('plan' in answer) return resolve(answer.plan)
-        const { message, hint, looked_for } = answer.refused
-        return reject(new DetectionError(message, hint, looked_for))
-      }),
-    )
-    worker.once('error', (error: NodeJS.ErrnoException) =>
-      end(() => reject(error.code === 'ERR_WORKER_OUT_OF_MEMORY' ? tooMuch(`${MEMORY_MB} MiB`) : error)),
-    )
-    worker.once('exit', () =>
-      end(() => reject(new Error('The thread of a detection ended without an answer.'))),
-    )
-    worker.postMessage({ directory, overrides })
+async function detectInThread(file: string, directory: string, overrides: DetectOptions): Promise<BuildPlan> {
+  const worker = takeSpare() ?? start(file)
+  worker.ref()
+  const answering = answerOfThread<Answer>(worker, {
+    timeout_ms: TIMEOUT_MS,
+    tooLong: () => tooMuch(`${TIMEOUT_MS / 1000} s`),
+    tooLarge: () => tooMuch(`${MEMORY_MB} MiB`),
+    ended: 'The thread of a detection ended without an answer.',
   })
+  worker.postMessage({ directory, overrides })
+  const answer = await answering
+  if ('plan' in answer) return answer.plan
+  const { message, hint, looked_for } = answer.refused
+  throw new DetectionError(message, hint, looked_for)
 }
 
 /**

@@ -1,5 +1,6 @@
 import { existsSync } from 'node:fs'
 import { Worker } from 'node:worker_threads'
+import { answerOfThread } from '#server/kernel/thread-answer'
 import { threadFile } from '#server/kernel/thread-file'
 import type { DockerfileSources } from './dockerfile-sources.ts'
 
@@ -15,28 +16,23 @@ type Arguments = Readonly<Record<string, string>>
 
 const tooInvolved = () => new RangeError('The Dockerfile is too involved to be read.')
 
-function readInThread(file: string, dockerfile: string, build_args: Arguments): Promise<DockerfileSources> {
-  return new Promise((resolve, reject) => {
-    const worker = new Worker(file, {
-      workerData: { dockerfile, build_args },
-      resourceLimits: { maxOldGenerationSizeMb: MEMORY_MB },
-    })
-    const end = (act: () => void) => {
-      clearTimeout(timer)
-      void worker.terminate()
-      act()
-    }
-    const timer = setTimeout(() => end(() => reject(tooInvolved())), TIMEOUT_MS)
-    worker.once('message', (answer: Answer) =>
-      end(() => ('sources' in answer ? resolve(answer.sources) : reject(new RangeError(answer.refused)))),
-    )
-    worker.once('error', (error: NodeJS.ErrnoException) =>
-      end(() => reject(error.code === 'ERR_WORKER_OUT_OF_MEMORY' ? tooInvolved() : error)),
-    )
-    worker.once('exit', () =>
-      end(() => reject(new Error('The thread of a Dockerfile ended without an answer.'))),
-    )
+async function readInThread(
+  file: string,
+  dockerfile: string,
+  build_args: Arguments,
+): Promise<DockerfileSources> {
+  const worker = new Worker(file, {
+    workerData: { dockerfile, build_args },
+    resourceLimits: { maxOldGenerationSizeMb: MEMORY_MB },
   })
+  const answer = await answerOfThread<Answer>(worker, {
+    timeout_ms: TIMEOUT_MS,
+    tooLong: tooInvolved,
+    tooLarge: tooInvolved,
+    ended: 'The thread of a Dockerfile ended without an answer.',
+  })
+  if ('sources' in answer) return answer.sources
+  throw new RangeError(answer.refused)
 }
 
 /**
