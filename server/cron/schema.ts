@@ -1,5 +1,5 @@
 import * as v from 'valibot'
-import { pagingEntries, SECRET, several, severalIds, sorting, Timestamp } from '#server/kernel/schemas'
+import { pagingEntries, SECRET, several, severalIds, sorting, Timestamp, MASK } from '#server/kernel/schemas'
 import { isTimezone, plainExpression } from './slots.ts'
 
 const line = (max: number) =>
@@ -191,7 +191,7 @@ export const CronJob = v.pipe(
       v.object({
         url: v.string(),
         method: Method,
-        headers: v.record(v.string(), v.literal('********')),
+        headers: v.record(v.string(), v.literal(MASK)),
         has_body: v.boolean(),
       }),
     ),

@@ -4,7 +4,7 @@ import type { AuditTrail } from '#server/kernel/audit'
 import { conflict, invalid, notFound } from '#server/kernel/errors'
 import { newId } from '#server/kernel/ids'
 import { orThrow } from '#server/kernel/or-throw'
-import { limits, paged, type Paging } from '#server/kernel/schemas'
+import { limits, MASK, paged, type Paging } from '#server/kernel/schemas'
 import type { Wanted } from '#server/kernel/page'
 import type { Base } from '#server/platform/base'
 import { createCronCopies } from './copies.ts'
@@ -30,7 +30,6 @@ export interface CronOptions extends Pick<Base, 'db' | 'clock' | 'events' | 'job
   ports: CronPorts
 }
 const MOST_JOBS = 100
-const MASK = '********'
 const RUNS_KEPT = 100
 const INACTIVE = new Set(['stopped', 'deleting'])
 

@@ -1,3 +1,4 @@
+import { MASK } from '#server/kernel/schemas'
 import type { CronJobRow, CronRunRow } from './repository.ts'
 import type { CronJob, CronRun, HttpCall } from './schema.ts'
 
@@ -23,7 +24,7 @@ export function viewOf(
         : {
             url,
             method: method as NonNullable<CronJob['http']>['method'],
-            headers: Object.fromEntries(Object.keys(headers).map((name) => [name, '********' as const])),
+            headers: Object.fromEntries(Object.keys(headers).map((name) => [name, MASK])),
             has_body: Boolean(body),
           },
     enabled: enabled === 1,

@@ -2,8 +2,6 @@ import * as v from 'valibot'
 import { pagingEntries, SECRET, sorting, Timestamp } from '#server/kernel/schemas'
 import { VARIABLE_NAME } from '#server/kernel/dotenv'
 
-/** What answers show instead of a secret. */
-export const MASK = '********'
 /** A value of the environment of a process may have this many bytes on Linux. */
 const LONGEST_VALUE = 100_000
 

@@ -5,7 +5,7 @@ import type { Db } from '#server/kernel/db'
 import { conflict, forbidden, invalid, notFound } from '#server/kernel/errors'
 import type { Events } from '#server/kernel/events'
 import { orThrow } from '#server/kernel/or-throw'
-import { limits, paged, type Paging } from '#server/kernel/schemas'
+import { limits, MASK, paged, type Paging } from '#server/kernel/schemas'
 import type { Secrets } from '#server/kernel/secrets'
 import { type Change, createChanges } from './changes.ts'
 import { renderEntry } from '#server/kernel/dotenv'
@@ -21,13 +21,12 @@ import {
   secretValuesOf,
   variableDifferences,
 } from './resolved.ts'
-import {
-  MASK,
-  type NewVariable,
-  type SharedVariables,
-  type VariableChange,
-  type VariableImport,
-  type VariableReport,
+import type {
+  NewVariable,
+  SharedVariables,
+  VariableChange,
+  VariableImport,
+  VariableReport,
 } from './schema.ts'
 import { createVault, type PlainVariable, type StoredVariable } from './values.ts'
 import { seemsSecret } from '#server/kernel/secret-names'

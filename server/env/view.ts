@@ -1,5 +1,6 @@
 import type { Owner, VariableRepository, VariableRow } from './repository.ts'
-import { MASK, type SharedVariable, type Variable } from './schema.ts'
+import { MASK } from '#server/kernel/schemas'
+import type { SharedVariable, Variable } from './schema.ts'
 import type { Vault } from './values.ts'
 
 const HISTORY = 10
