@@ -35,6 +35,8 @@ async function asFatal<T>(check: () => T): Promise<Awaited<T>> {
 /** What a check of a Dockerfile may need besides its text. */
 export interface SourceCheckOptions {
   build_args: Readonly<Record<string, string>>
+  /** Whether the installation has a login for an image's registry that this build may not use. */
+  isWithheld(image: string): boolean
   onLog: PullOptions['onLog']
   signal: AbortSignal
 }
@@ -100,6 +102,20 @@ export function createSourceGuard({ engine, policy, client, egress, registryAuth
     await admit(host, port, signal)
   }
 
+  /**
+   * An image as its registry shows it without a login: one of that name may be here only because others have one.
+   */
+  async function openToAll(image: string, is_filtered: boolean, { onLog, signal }: SourceCheckOptions) {
+    if (!is_filtered) await asFatal(() => checkRegistry(registryHost(image), signal))
+    return engine.pullImage(image, { anonymously: true, onLog }, signal).catch((error: unknown) => {
+      if (!(error instanceof EngineError) || error.code === 'aborted') throw error
+      throw refused(
+        `The base image ${image.slice(0, 200)} cannot be had without a login, and this commit may not use those of the installation.`,
+        'Use a public image, or approve the commit with secrets.',
+      )
+    })
+  }
+
   /** Looks at a base image before it is built on; fetches it where it is not here. */
   async function checkBase(image: string, is_filtered: boolean, options: SourceCheckOptions): Promise<void> {
     if (isOwnImage(image))
@@ -117,7 +133,9 @@ export function createSourceGuard({ engine, policy, client, egress, registryAuth
         'Name it as a registry does, such as node:22-slim.',
       )
     let found = here
-    if (!found && !is_filtered) {
+    if (options.isWithheld(image)) {
+      found = await openToAll(image, is_filtered, options)
+    } else if (!found && !is_filtered) {
       await asFatal(() => checkRegistry(registryHost(image), options.signal))
       found = await engine
         .pullImage(image, { auth: registryAuth(image), onLog: options.onLog }, options.signal)

@@ -37,7 +37,7 @@ import { withWaitingPage } from './waiting-page.ts'
 import { createSizes } from './sizes.ts'
 import { createStackRuntime } from './stack/runtime.ts'
 import { serviceJobs } from './stack/service-jobs.ts'
-import type { DeployedApps, DeployPorts } from './work.ts'
+import type { DeployedApp, DeployedApps, DeployPorts } from './work.ts'
 
 export interface DeploymentNeeds {
   backups: { final: FinalBackups }
@@ -49,7 +49,10 @@ export interface DeploymentNeeds {
   env: Pick<Variables, 'forRelease' | 'add' | 'hasVariable'>
   git_credentials: Pick<GitAccess, 'forUrl'>
   ingress: Pick<IngressService, 'routes'>
-  previews: { isTrusted(app_id: string): boolean; approvedCommit(app_id: string): string | undefined }
+  previews: {
+    isTrusted(app_id: string, commit: string | undefined): boolean
+    approvedCommit(app_id: string): string | undefined
+  }
   registries: Pick<Registries, 'authFor' | 'authsFor'>
   scaling: Pick<Scaling, 'scaleOf' | 'isAsleep' | 'isWaiting' | 'sleepAgain' | 'wentLive'>
   settings: Pick<SettingsService, 'server'>
@@ -73,6 +76,7 @@ function deployPorts(
   { modules, secrets, db }: Pick<Base, 'modules' | 'secrets' | 'db'>,
   use: DeploymentNeeds,
 ): DeployPorts {
+  const isTrusted = ({ id, commit_sha }: DeployedApp) => use.previews.isTrusted(id, commit_sha)
   return {
     wentLive: (app_id) => use.scaling.wentLive(app_id),
     isAsleep: (app_id) => use.scaling.isAsleep(app_id),
@@ -93,11 +97,15 @@ function deployPorts(
     certificates: () => use.certificates.forEdge(),
     routed: (domain_ids) => use.domains.activate(domain_ids),
     gitCredential: (app) => use.git_credentials.forUrl(app.project_id, app.configuration.git_url ?? '', app),
-    registryAuth: (image) => use.registries.authFor(image),
-    // A fork must not build on private images that the installation can read.
-    registryAuths: ({ id }, text) => (use.previews.isTrusted(id) ? use.registries.authsFor(text) : []),
+    // A fork must not run or build on private images that the installation can read.
+    registryAuth(app, image) {
+      const auth = use.registries.authFor(image)
+      return auth && !isTrusted(app) ? 'withheld' : auth
+    },
+    registryAuths: (app, text) => (isTrusted(app) ? use.registries.authsFor(text) : []),
+    isTrusted,
     approvedCommit: ({ id }) => use.previews.approvedCommit(id),
-    variables: ({ id, project_id }) => use.env.forRelease({ id, project_id }),
+    variables: ({ id, project_id, commit_sha }) => use.env.forRelease({ id, project_id, commit_sha }),
     generateVariables(app_id, names) {
       for (const name of names) {
         // One that somebody set is not to be seen by a preview without trust, and stays what it is.
@@ -109,10 +117,10 @@ function deployPorts(
     fingerprint: (values) =>
       createHmac('sha256', secrets.derive('env.fingerprint')).update(JSON.stringify(values)).digest('hex'),
     secretValues: ({ id, project_id }) => modules.app.secrets({ id, project_id }),
-    mounts(app_id) {
-      const mounts = use.volumes.releaseMounts(app_id)
+    mounts(app) {
+      const mounts = use.volumes.releaseMounts(app.id)
       // Files may hold secrets; those of a commit before may still be there.
-      return use.previews.isTrusted(app_id) ? mounts : { ...mounts, files: [] }
+      return isTrusted(app) ? mounts : { ...mounts, files: [] }
     },
     stackVolume: (app, volume) => use.volumes.stackVolume(app, volume),
     stackVolumes: (app, mounts) => use.volumes.ensureStack(app, mounts),

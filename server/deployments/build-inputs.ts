@@ -49,8 +49,19 @@ export function buildInputs(context: DeployContext, app: DeployedApp, plan: Buil
 }
 
 /**
- * Whose cache mounts a build gets: those of its app alone, begun anew by each deployment that asked for a build
- * without caches.
+ * Whose caches a build gets. Layers are those of the project; what a preview leaves there must not reach builds of
+ * the project, nor other previews. Mounts are those of the app alone, begun anew by each deployment that asked for
+ * a build without caches. A commit that may not have secrets neither sees what was made with them, nor leaves
+ * something there that runs where they are.
  */
-export const mountScope = (context: DeployContext, app: DeployedApp): string =>
-  `${app.id} ${context.deployments.lastUncached(app.id) ?? ''}`
+export function cacheScopes(context: DeployContext, app: DeployedApp) {
+  const trust = context.ports.isTrusted(app) ? '' : ' without trust'
+  return {
+    cache_scope: `${app.preview_id ?? app.project_id}${trust}`,
+    mount_scope: `${app.id} ${context.deployments.lastUncached(app.id) ?? ''}${trust}`,
+  }
+}
+
+/** Tells the images whose registry the installation has a login for that a build of the app may not use. */
+export const withheldFrom = (context: DeployContext, app: DeployedApp) => (image: string) =>
+  context.ports.registryAuth(app, image) === 'withheld'

@@ -35,6 +35,8 @@ export interface DeployedApp {
   ssh_key_id: string | null
   git_credential_id: string | null
   configuration: Configuration
+  /** The commit that is being deployed, once it is known: what it may have is asked for it alone. */
+  commit_sha?: string | undefined
 }
 
 /** Apps as deployments use them: all that a deployment reads of an app, and all that it changes. */
@@ -66,12 +68,17 @@ export interface DeployPorts {
   /** Hears of domains that the edge serves now. */
   routed(domain_ids: string[]): void
   gitCredential(app: DeployedApp): GitCredential | undefined
-  /** The login for pulling an image; undefined when the installation has none for its registry. */
-  registryAuth(image: string): PullOptions['auth']
+  /**
+   * The login for pulling an image; undefined when the installation has none for its registry, `withheld` when it
+   * has one that the app may not use.
+   */
+  registryAuth(app: DeployedApp, image: string): PullOptions['auth'] | 'withheld'
   /** The logins for the base images that a Dockerfile of the app with these build arguments names. */
   registryAuths(app: DeployedApp, text: string): NonNullable<PullOptions['auth']>[]
   /** The commit that alone may be built for an app, whatever is asked for: that of a fork that was approved. */
   approvedCommit(app: DeployedApp): string | undefined
+  /** Whether the commit of the app that is being deployed may have secrets. */
+  isTrusted(app: DeployedApp): boolean
   /**
    * Variables of the app as they are now, in clear. Throws Fatal when one cannot be read or leads nowhere.
    */
@@ -81,7 +88,7 @@ export interface DeployPorts {
   /** A text that differs whenever these values do, and tells nothing about them. */
   fingerprint(values: unknown): string
   /** What the next release of the app mounts. */
-  mounts(app_id: string): AppMounts
+  mounts(app: DeployedApp): AppMounts
   /** A deployment of the app has instances with traffic, so that it does not sleep. */
   wentLive(app_id: string): void
   /** Whether the app has no instance until somebody asks for it. */
@@ -228,12 +235,19 @@ export interface DeployState {
 }
 export type DeployStep = StepContext<DeployPayload, DeployState>
 
-/** The app as its image is made: as it is now, or as the release was whose image is made again. */
-export function appToBuild(context: DeployContext, { payload }: Pick<DeployStep, 'payload'>): DeployedApp {
+/**
+ * The app as its image is made: as it is now, or as the release was whose image is made again. With the commit
+ * that it is made of.
+ */
+export function appToBuild(
+  context: DeployContext,
+  { payload, state }: Pick<DeployStep, 'payload' | 'state'>,
+): DeployedApp {
   const app = context.apps.get(payload.app_id)
   const { rebuild, from_release } = requestOf(context.deployments.find(payload.deployment_id)!)
-  const release = rebuild && from_release ? context.releases.find(from_release) : undefined
-  return release ? { ...app, configuration: release.configuration } : app
+  const release = from_release ? context.releases.find(from_release) : undefined
+  const commit_sha = state.commit_sha ?? release?.commit_sha ?? undefined
+  return { ...app, commit_sha, ...(rebuild && release ? { configuration: release.configuration } : {}) }
 }
 
 /** Values that no log of an app may show: as they are now, and as its releases have them. */

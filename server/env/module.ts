@@ -18,7 +18,7 @@ export default defineModule({
     base: Base,
     use: {
       apps: Pick<Apps, 'find'>
-      previews: { scopeOf(app_id: string): PreviewScope | undefined }
+      previews: { scopeOf(app_id: string, commit?: string): PreviewScope | undefined }
     },
   ) =>
     createVariables({
@@ -27,7 +27,7 @@ export default defineModule({
         app: (id) => use.apps.find(id),
         database: (project_id, name) => base.modules.offered(project_id, name),
         linked: (app) => base.modules.app.environment(app),
-        preview: (app_id) => use.previews.scopeOf(app_id),
+        preview: (app_id, commit) => use.previews.scopeOf(app_id, commit),
       },
     }),
   app: { secrets: (own, app) => own.secretValues(app) },

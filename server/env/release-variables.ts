@@ -21,8 +21,8 @@ export interface DatabasePorts {
   database(project_id: string, name: string): Readonly<Record<string, string>> | undefined
   /** What links give an app, such as `DATABASE_URL`; a variable of the app with the same key counts instead. */
   linked(app: { id: string; project_id: string }): Readonly<Record<string, string>>
-  /** Undefined for an app that is no preview. */
-  preview(app_id: string): PreviewScope | undefined
+  /** Undefined for an app that is no preview. Which commit is to run decides about trust; left out, the newest. */
+  preview(app_id: string, commit?: string): PreviewScope | undefined
 }
 
 const unreadable = (name: string) =>
@@ -133,8 +133,8 @@ export function createReleaseVariables(repository: VariableRepository, vault: Va
      * The variables of a release that is made now. Throws Fatal when a value cannot be read or a reference
      * leads nowhere: a release never starts with an empty value instead.
      */
-    of(app: { id: string; project_id: string }): ReleaseVariables {
-      const scope = ports.preview(app.id)
+    of(app: { id: string; project_id: string; commit_sha?: string | undefined }): ReleaseVariables {
+      const scope = ports.preview(app.id, app.commit_sha)
       if (scope) return ofPreview(app, scope, strict, (...given) => [resolvedOrFatal(...given)])
       const resolve = resolverOf(app.project_id, strict)
       return Object.fromEntries([
@@ -142,10 +142,14 @@ export function createReleaseVariables(repository: VariableRepository, vault: Va
         ...repository.all({ app_id: app.id }).map((row) => resolvedOrFatal(row, resolve, false)),
       ])
     },
-    /** The same of what can be worked out, for comparing and for keeping values out of logs. */
+    /**
+     * The same of what can be worked out, for comparing and for keeping values out of logs; with `preview`, as
+     * previews with secrets have it: one that has none now may still be building a commit that does.
+     */
     readable(app: { id: string; project_id: string }, preview = false): ReleaseVariables {
       const scope = ports.preview(app.id)
-      if (scope) return ofPreview(app, scope, lenient, resolvedIfReadable)
+      const seen = scope && preview ? { ...scope, trusted: true } : scope
+      if (seen) return ofPreview(app, seen, lenient, resolvedIfReadable)
       const resolve = resolverOf(app.project_id, lenient)
       return Object.fromEntries([
         ...linkedTo(app),

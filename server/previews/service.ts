@@ -75,13 +75,19 @@ export function createPreviews(context: PreviewContext) {
   ])
     jobs.define(job)
 
-  const scopeOf = (app_id: string): PreviewScope | undefined => {
+  /**
+   * Trust is in a commit: another one that is still being built, or is started anew, has none of it. Where no
+   * commit is asked for, it is that of the newest.
+   */
+  const trusts = (row: PreviewRow, commit: string | undefined): boolean =>
+    row.trusted === 1 && (row.is_fork === 0 || commit === undefined || commit === row.commit_sha)
+  const scopeOf = (app_id: string, commit?: string): PreviewScope | undefined => {
     const row = repository.byRunner(app_id)
     if (!row) return undefined
     const fact = (value: string) => ({ value, secret: false, build: false, runtime: true })
     return {
       parent: { id: row.app_id, project_id: row.project_id },
-      trusted: row.trusted === 1,
+      trusted: trusts(row, commit),
       added: {
         ...settings.variables(row.app_id),
         PORTREEVE_PULL_REQUEST: fact(String(row.number)),
@@ -214,8 +220,11 @@ export function createPreviews(context: PreviewContext) {
     },
     removeAll,
     scopeOf,
-    /** Whether an app may have secrets: all but previews of what nobody approved for them. */
-    isTrusted: (app_id: string): boolean => (repository.byRunner(app_id)?.trusted ?? 1) === 1,
+    /** Whether a commit of an app may have secrets: all but previews of what nobody approved for them. */
+    isTrusted(app_id: string, commit: string | undefined): boolean {
+      const row = repository.byRunner(app_id)
+      return row === undefined || trusts(row, commit)
+    },
     /** The commit of a fork that alone may be built for a preview. */
     approvedCommit(app_id: string): string | undefined {
       const row = repository.byRunner(app_id)

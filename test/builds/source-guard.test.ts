@@ -54,6 +54,7 @@ function guard(filtered = false) {
 const check = (dockerfile: string, build_args: Record<string, string> = {}, filtered = false) =>
   guard(filtered).checkDockerfile(dockerfile, {
     build_args,
+    isWithheld: () => false,
     onLog: () => {},
     signal: new AbortController().signal,
   })

@@ -16,7 +16,9 @@ export interface PullRequestFacts {
 }
 
 /** An app with previews on, and GitHub telling of its pull requests. */
-export async function createPreviewWorld(options: TestApiOptions & { settings?: object } = {}) {
+export async function createPreviewWorld(
+  options: TestApiOptions & { settings?: object; source?: 'compose' } = {},
+) {
   const api: TestApi = await createTestApi(options)
   commitShop(api, 'main')
   const developer = api.as('developer')
@@ -25,6 +27,7 @@ export async function createPreviewWorld(options: TestApiOptions & { settings?: 
     git_url: SHOP_URL,
     branch: 'main',
     soak_seconds: 0,
+    ...(options.source ? { source: options.source } : {}),
   })
   const app_id = made.body.data.id as string
   const path = `/api/apps/${app_id}/previews`

@@ -5,7 +5,7 @@ import { Fatal } from '#server/kernel/jobs/definition'
 import { own } from '#server/kernel/own'
 import { sourceFolder } from '#server/platform/archive/source-folder'
 import type { Image } from '#server/platform/engine/engine'
-import { mountScope } from '../build-inputs.ts'
+import { cacheScopes, withheldFrom } from '../build-inputs.ts'
 import { instancesOf } from '../processes.ts'
 import { settingsOf } from '../release-settings.ts'
 import type { Release, ReleaseService, ReleaseSettings, ServiceSecrets } from '../releases.ts'
@@ -121,9 +121,11 @@ async function imageOf(
   }
   const reference = service.image!
   const fresh = requestOf(context.deployments.find(deployment_id)!).no_cache ?? false
-  if (!fresh && old?.reference === reference && (await context.engine.findImage(old.image_id)))
+  const is_known = !fresh && old?.reference === reference
+  const may_keep = is_known && context.ports.registryAuth(app, reference) !== 'withheld'
+  if (may_keep && (await context.engine.findImage(old.image_id)))
     return { reference, image_id: old.image_id, image_tag: null }
-  const image = await pull(context, reference, onLog, step.signal)
+  const image = await pull(context, app, reference, onLog, step.signal)
   return { reference, image_id: image.id, image_tag: null }
 }
 
@@ -154,7 +156,12 @@ async function build(
   return context.engine.buildImage(
     {
       context: source,
-      dockerfile: await context.ports.checkDockerfile(text, { build_args, onLog, signal: step.signal }),
+      dockerfile: await context.ports.checkDockerfile(text, {
+        build_args,
+        isWithheld: withheldFrom(context, app),
+        onLog,
+        signal: step.signal,
+      }),
       tag,
       // Nothing that differs from one deployment to the next: a service that did not change keeps its image.
       labels: { app: app.id, project: app.project_id },
@@ -162,8 +169,7 @@ async function build(
       secrets: buildSecrets(variables),
       registries: context.ports.registryAuths(app, `${text} ${Object.values(build_args).join(' ')}`),
       no_cache: requestOf(context.deployments.find(step.payload.deployment_id)!).no_cache ?? false,
-      cache_scope: app.preview_id ?? app.project_id,
-      mount_scope: mountScope(context, app),
+      ...cacheScopes(context, app),
       limits: context.defaults.build,
       ...(target === null ? {} : { target }),
       onLog,
@@ -178,7 +184,7 @@ function stackSettings(
   { plan, stack, variables }: { plan: ComposePlan; stack: ReleaseService[]; variables: ReleaseVariables },
 ): ReleaseSettings {
   const main = mainService(plan.services)
-  const mounts = context.ports.mounts(app.id)
+  const mounts = context.ports.mounts(app)
   const base = settingsOf(context.defaults, app, {
     plan: undefined,
     image: { exposed_ports: [] } as unknown as Image,

@@ -10,7 +10,7 @@ import { hasWeb, requireSound } from '../processes.ts'
 import { settingsOf, strangeProcesses } from '../release-settings.ts'
 import type { Release } from '../releases.ts'
 import { appToBuild, type DeployStep, type DeployedApp, type DeployContext } from '../work.ts'
-import { buildInputs, mountScope } from '../build-inputs.ts'
+import { buildInputs, cacheScopes, withheldFrom } from '../build-inputs.ts'
 import { adoptStack, buildStack, missingImages, stackImage } from '../stack/build.ts'
 import { detectStack } from '../stack/plan.ts'
 import { pull } from './pull.ts'
@@ -104,7 +104,7 @@ async function make(context: DeployContext, step: DeployStep, app: DeployedApp):
   const onLog = (line: { stream: 'stdout' | 'stderr' | 'system'; text: string }) =>
     context.logs.append(deployment_id, 'build', line.stream, line.text)
   if (app.configuration.source === 'image') {
-    return pull(context, app.configuration.image!, onLog, step.signal)
+    return pull(context, app, app.configuration.image!, onLog, step.signal)
   }
   const plan = step.state.plan!
   const tag = `portreeve/${app.id}:${deployment_id}`
@@ -117,7 +117,12 @@ async function make(context: DeployContext, step: DeployStep, app: DeployedApp):
   for (const text of notes) onLog({ stream: 'system', text })
   const dockerfile =
     plan.stack === 'dockerfile'
-      ? await context.ports.checkDockerfile(plan.dockerfile, { build_args, onLog, signal: step.signal })
+      ? await context.ports.checkDockerfile(plan.dockerfile, {
+          build_args,
+          isWithheld: withheldFrom(context, app),
+          onLog,
+          signal: step.signal,
+        })
       : plan.dockerfile
   await makeRoom(context, app, onLog)
   return context.engine.buildImage(
@@ -136,9 +141,7 @@ async function make(context: DeployContext, step: DeployStep, app: DeployedApp):
         `${plan.dockerfile} ${Object.values(build_args).join(' ')}`,
       ),
       no_cache: requestOf(context.deployments.find(deployment_id)!).no_cache ?? false,
-      // What a preview leaves in the cache must not reach builds of the project, nor other previews.
-      cache_scope: app.preview_id ?? app.project_id,
-      mount_scope: mountScope(context, app),
+      ...cacheScopes(context, app),
       limits: context.defaults.build,
       onLog,
     },
@@ -173,7 +176,7 @@ export async function buildStep(context: DeployContext, step: DeployStep): Promi
   const taken = known && !requested.fresh_variables ? known : undefined
   const variables = taken ? context.releases.variables(taken.id) : context.ports.variables(app)
   const environment = taken ? context.releases.environment(taken.id) : runtimeValues(variables)
-  const mounts = context.ports.mounts(app_id)
+  const mounts = context.ports.mounts(app)
   const files = known ? context.releases.files(known.id) : mounts.files
   const settings = known
     ? known.settings

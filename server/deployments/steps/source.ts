@@ -119,7 +119,8 @@ async function fromGit(
   step.state.commit_sha = checkout.sha
   // A compose file is read each time: what did not change is seen service by service.
   if (app.configuration.source === 'compose') return
-  if (await adopt(context, step, app, checkout.sha, requested.no_cache)) void removeTree(directory)
+  const made = { ...app, commit_sha: checkout.sha }
+  if (await adopt(context, step, made, checkout.sha, requested.no_cache)) void removeTree(directory)
 }
 
 /**

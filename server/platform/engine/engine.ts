@@ -204,6 +204,8 @@ export interface BuildLogLine {
 
 export interface PullOptions {
   auth?: { username: string; password: string; server: string }
+  /** Asks the registry without a login whatever is here: an image that is pinned may have come by one. */
+  anonymously?: boolean
   onLog(line: BuildLogLine): void
 }
 

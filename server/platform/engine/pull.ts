@@ -25,7 +25,8 @@ export function createPull(connection: Connection, images: Images) {
     signal: AbortSignal,
   ): Promise<Image> {
     if (signal.aborted) throw aborted('The pull')
-    const known = reference.includes('@sha256:') ? await images.find(reference) : undefined
+    const may_know = !options.anonymously && reference.includes('@sha256:')
+    const known = may_know ? await images.find(reference) : undefined
     if (known) return known
     const beat = heartbeat({ silence_ms: SILENCE_LIMIT_MS, limit_ms: PULL_LIMIT_MS }, signal)
     try {

@@ -133,6 +133,7 @@ const checkDockerfile = (text: string, policy: ReturnType<typeof createOutboundP
     registryAuth: () => undefined,
   }).checkDockerfile(text, {
     build_args: {},
+    isWithheld: () => false,
     onLog: () => undefined,
     signal: AbortSignal.timeout(20_000),
   })

@@ -1,0 +1,135 @@
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { poll } from '#test/support/poll'
+import { createPreviewWorld, FORK_URL, type PreviewWorld } from './harness.ts'
+
+const CANARY = 'canary-91be07c2dd5a4f'
+const LOGIN = 'login-of-a-registry-c40b9e'
+const PRIVATE = 'registry.example.com/secret:1'
+let world: PreviewWorld
+beforeEach(async () => {
+  world = await createPreviewWorld()
+  await world.api
+    .as('developer')
+    .post(`/api/apps/${world.app_id}/env`, { key: 'STRIPE_TOKEN', value: CANARY })
+})
+afterEach(() => world.close())
+
+const approve = (body: object = {}) => world.api.as('developer').post(`${world.path}/12/approve`, body)
+const offer = async (action: 'opened' | 'synchronize', files: Record<string, string>) => {
+  const sha = world.api.fakes.git.commit(FORK_URL, 'feature', files)
+  await world.pullRequest(action, { sha, fork: FORK_URL })
+  return sha
+}
+const engine = () => world.api.fakes.engine
+/** What the engine was told by calls of one kind, as text, oldest first. */
+const told = (name: string) =>
+  engine()
+    .calls.filter(({ method }) => method === name)
+    .map(({ args }) => JSON.stringify(args))
+const deployments = async () => {
+  const { preview_app_id } = await world.preview()
+  return (await world.api.as('viewer').get(`/api/apps/${preview_app_id}/deployments`)).body.data
+}
+const files = (text: string) => ({ Dockerfile: `FROM node:22\n# ${text}` })
+
+describe('trust in one commit of a fork is none in another', () => {
+  it('that is still being built when the next one is approved with secrets', async () => {
+    engine().behave(({ dockerfile }) => dockerfile.includes('slow'), { build_duration_ms: 400 })
+    const slow = await offer('opened', files('slow'))
+    await approve()
+    await poll(async () => told('buildImage').some((text) => text.includes('slow')))
+    await offer('synchronize', files('next'))
+    expect((await approve({ secrets: true })).status).toBe(200)
+    await world.idle()
+    const [, first] = await deployments()
+    expect(first.commit.sha).toBe(slow)
+    const environments = told('ensureRelease').filter((text) => text.includes('PORTREEVE_PULL_REQUEST'))
+    const withCanary = (commit: string) =>
+      environments.filter((text) => text.includes(commit)).map((text) => text.includes(CANARY))
+    expect(withCanary(slow)).not.toContain(true)
+    expect(environments.at(-1)).toContain(CANARY)
+  })
+  it('that is live while the next one, with secrets, came to nothing, and is started anew', async () => {
+    await offer('opened', files('first'))
+    await approve()
+    await world.idle()
+    engine().behave(({ dockerfile }) => dockerfile.includes('broken'), { build: 'fail' })
+    await offer('synchronize', files('broken'))
+    await approve({ secrets: true })
+    await world.idle()
+    const { preview_app_id } = await world.preview()
+    const before = told('ensureRelease').length
+    expect(world.api.services.deployments.refresh(preview_app_id)).toBeDefined()
+    await world.idle()
+    const anew = told('ensureRelease').slice(before)
+    expect(anew.length).toBeGreaterThan(0)
+    expect(anew.join()).not.toContain(CANARY)
+  })
+  it('neither reads what was cached where secrets are, nor leaves anything there', async () => {
+    await offer('opened', files('first'))
+    await approve({ secrets: true })
+    await world.idle()
+    await offer('synchronize', files('second'))
+    await approve()
+    await world.idle()
+    const scopes = engine().calls.flatMap(({ method, args: [spec] }) => {
+      const { cache_scope, mount_scope, dockerfile } = (spec ?? {}) as Record<string, string>
+      return method === 'buildImage' && /first|second/.test(dockerfile!) ? [{ cache_scope, mount_scope }] : []
+    })
+    expect(scopes).toHaveLength(2)
+    expect(scopes[0]!.cache_scope).not.toBe(scopes[1]!.cache_scope)
+    expect(scopes[0]!.mount_scope).not.toBe(scopes[1]!.mount_scope)
+  })
+})
+
+describe('private images of the installation and a fork', () => {
+  const logIn = () => {
+    const { db, clock, secrets } = world.api.kernel
+    const at = clock.iso()
+    const sealed = secrets.seal(LOGIN, 'registries/password/reg_1')
+    db.sql(
+      'INSERT INTO registries (id, name, host, username, password, verified_at, created_at, updated_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?)',
+    ).run('reg_1', 'private', 'registry.example.com', 'robot', sealed, at, at, at)
+  }
+
+  it('are not built on, although they are on this server', async () => {
+    logIn()
+    engine().addImage(PRIVATE)
+    engine().behave(PRIVATE, { pull: 'denied' })
+    await offer('opened', { Dockerfile: `FROM ${PRIVATE}` })
+    await approve()
+    await world.idle()
+    const [deployment] = await deployments()
+    expect(deployment).toMatchObject({ status: 'failed', error: { code: 'dockerfile_refused' } })
+    expect(told('buildImage').join()).not.toContain(PRIVATE)
+    expect(told('pullImage').join()).not.toContain(LOGIN)
+    // With secrets it may, so that the test would see them.
+    await offer('synchronize', { Dockerfile: `FROM ${PRIVATE}\n# again` })
+    await approve({ secrets: true })
+    await world.idle()
+    expect(told('buildImage').join()).toContain(LOGIN)
+  })
+  it.each([
+    [PRIVATE, 'denied' as const],
+    [PRIVATE, 'missing' as const],
+    [`registry.example.com/secret@sha256:${'a'.repeat(64)}`, 'denied' as const],
+  ])('are not run by its compose file: %s, which the registry calls %s', async (image, pull) => {
+    await world.close()
+    world = await createPreviewWorld({ source: 'compose' })
+    logIn()
+    engine().addImage(image)
+    engine().behave(image, { pull })
+    const compose = (more: string) => ({
+      'compose.yaml': `services: { web: { image: "${image}", ports: ["80"] } } # ${more}`,
+    })
+    await offer('opened', compose('first'))
+    await approve()
+    await world.idle()
+    expect((await deployments())[0]).toMatchObject({ status: 'failed' })
+    expect(told('pullImage').join()).not.toContain(LOGIN)
+    expect(told('ensureRelease').join()).not.toContain('PORTREEVE_PULL_REQUEST')
+    await offer('synchronize', compose('second'))
+    await approve({ secrets: true })
+    await poll(() => told('pullImage').join().includes(LOGIN))
+  })
+})
