@@ -7,7 +7,7 @@ import { fuzz, type Random } from '#test/support/random'
 import { openTestEdge, type TestEdge } from '../platform/ingress/edge.ts'
 
 /** Seeds that once found something. */
-const SEEDS = [4, 9, 61_441]
+const SEEDS = [4, 9, 61_441, 1_050_998_639]
 const LIMIT = 4_096
 const NAME = 'app.test'
 /** No request may hang: the edge answers, or breaks the stream. */

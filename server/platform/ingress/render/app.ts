@@ -102,6 +102,9 @@ const ANSWERS = [
   // Over HTTP/2 and 3 nothing is said about a body of unknown size; only a request whose end is here has none.
   '  http-request return status 411 content-type text/plain string "The size of the body must be stated." if body_limit !{ req.hdr(content-length) -m found } !{ internal.htx.has_eom }',
   `  http-request set-var(txn.limit) ${field('body_limit')},add(0) if body_limit`,
+  // What is stated is also what comes, since anything else is refused. What has come is not all that will: of a
+  // body over HTTP/2 that arrived at once, only its first buffer is counted.
+  '  http-request return status 413 default-errorfiles if body_limit { req.hdr_val(content-length),sub(txn.limit) gt 0 }',
   '  http-request return status 413 default-errorfiles if body_limit { req.body_size,sub(txn.limit) gt 0 }',
 ]
 
