@@ -123,9 +123,13 @@ export function readBytes(
 
 /**
  * The same bytes, failing with a 413 once there are more than `limit`, and with a 408 when none come for
- * `idle_ms`.
+ * `idle_ms`; also with what `atEnd` throws, in place of its end.
  */
-export function limitStream(source: Readable, limit: number, idle_ms = BODY_TIMEOUT_MS): Readable {
+export function limitStream(
+  source: Readable,
+  limit: number,
+  { idle_ms = BODY_TIMEOUT_MS, atEnd }: { idle_ms?: number; atEnd?: () => Promise<void> } = {},
+): Readable {
   let size = 0
   const timer = setTimeout(() => limited.destroy(tooSlow()), idle_ms)
   const limited = new Transform({
@@ -134,6 +138,10 @@ export function limitStream(source: Readable, limit: number, idle_ms = BODY_TIME
       size += chunk.length
       if (size > limit) done(tooLarge(limit))
       else done(null, chunk)
+    },
+    flush(done) {
+      if (!atEnd) return done()
+      atEnd().then(() => done(), done)
     },
   })
   limited.once('close', () => clearTimeout(timer))

@@ -70,17 +70,22 @@ export function serve(definition: AnyEndpoint, event: H3Event): Promise<unknown>
   return CALLS.run(`${event.node.req.method ?? 'GET'} ${pattern}`, () => respond(definition, event))
 }
 
+const whoCalls = (
+  definition: AnyEndpoint,
+  event: H3Event,
+  services: HttpPorts,
+  facts: RequestFacts,
+): Promise<Actor> | Actor =>
+  services.http.authenticate(credentialsOf(event, facts), facts, {
+    allow_stale_password: definition.allow_stale_password ?? false,
+  })
+
 async function respond(definition: AnyEndpoint, event: H3Event): Promise<unknown> {
   const services = event.context.services as HttpPorts
   const facts = factsOf(event, services)
   let actor: Actor | undefined
   try {
-    actor =
-      definition.access === 'public'
-        ? NOBODY
-        : await services.http.authenticate(credentialsOf(event, facts), facts, {
-            allow_stale_password: definition.allow_stale_password ?? false,
-          })
+    actor = definition.access === 'public' ? NOBODY : await whoCalls(definition, event, services, facts)
     if (facts.edge_name !== undefined) services.http.cameByEdge(facts.edge_name, actor)
     const params = Object.fromEntries(
       Object.entries(getRouterParams(event)).map(([key, value]) => [key, decodeSegment(value)]),
@@ -108,15 +113,18 @@ async function respond(definition: AnyEndpoint, event: H3Event): Promise<unknown
  * Authorises before anything of the body is judged, so that a caller without the right learns nothing about
  * its rules.
  */
-async function answer(call: Call): Promise<unknown> {
-  const { definition, event, services, facts, actor } = call
+async function answer(began: Call): Promise<unknown> {
+  const { definition, event, services, facts } = began
   const by_body = isToldByBody(definition.scope)
-  const early = by_body ? undefined : projectOf(call, undefined)
-  authorizeFor(call, early)
+  const early = by_body ? undefined : projectOf(began, undefined)
+  authorizeFor(began, early)
   const raw_body = await bodyOf(definition, event)
+  const call = raw_body?.bytes.length ? await askedAnew(began) : began
+  const { actor } = call
   const project_id = by_body ? projectOf(call, raw_body?.value) : early
   // Without a project the schema says which field is missing.
-  if (by_body && project_id !== undefined) authorizeFor(call, project_id, raw_body?.value)
+  if (!by_body || project_id !== undefined)
+    authorizeFor(call, project_id, by_body ? raw_body?.value : undefined)
   const params = definition.params ? parseQuery(definition.params, call.params) : undefined
   const query = parseQuery(
     definition.query ?? v.strictObject({}),
@@ -135,7 +143,7 @@ async function answer(call: Call): Promise<unknown> {
       facts,
       response: controlsOf(event),
       header: (name: string) => getRequestHeader(event, name),
-      upload: uploadOf(definition, event),
+      upload: uploadOf(call, project_id),
     } as HandlerContext<unknown, any, any, any>)
     // An export is a stream in another of the declared media types, written line by line from its own
     // allow-list.
@@ -157,6 +165,16 @@ async function answer(call: Call): Promise<unknown> {
   if (definition.media_types && !event.node.res.hasHeader('content-type'))
     setResponseHeader(event, 'Content-Type', definition.media_types[0]!)
   return result
+}
+
+/**
+ * The same call by its caller as they are now. A body may take half a minute to come, and a file an hour: their
+ * session or key may have ended meanwhile, or their role be another.
+ */
+async function askedAnew(call: Call): Promise<Call> {
+  const { definition, event, services, facts } = call
+  if (definition.access === 'public') return call
+  return { ...call, actor: await whoCalls(definition, event, services, facts) }
 }
 
 /** What a refusal calls what is not there: what the request named, so that unknown ids read the same. */
@@ -287,10 +305,13 @@ function sendsFile({ upload, body }: AnyEndpoint, event: H3Event): boolean {
   return !body || isMediaType(event.node.req.headers['content-type'], upload.media_types)
 }
 
-function uploadOf(definition: AnyEndpoint, event: H3Event): UploadStream | undefined {
+/** The file of an upload. It ends well only if its sender may still do this at its end. */
+function uploadOf(call: Call, project_id: string | undefined): UploadStream | undefined {
+  const { definition, event } = call
   if (!definition.upload || !sendsFile(definition, event)) return undefined
+  const requireRight = async () => authorizeFor(await askedAnew(call), project_id)
   return {
-    stream: limitStream(event.node.req, definition.upload.max_bytes),
+    stream: limitStream(event.node.req, definition.upload.max_bytes, { atEnd: requireRight }),
     content_length: Number(event.node.req.headers['content-length']) || undefined,
   }
 }

@@ -6,12 +6,18 @@ import type { ResponseControls } from './context.ts'
  */
 const nameOf = (secure: boolean): string => (secure ? '__Host-session' : 'session')
 
+/**
+ * Without the white space of HTTP in front of it, and no other: browsers let any host of a domain set a cookie whose
+ * name begins with a space that only JavaScript takes for one, and the prefix would be found behind it.
+ */
+const plain = (text: string): string => text.replace(/^[ \t]+/, '')
+
 /** The session that a Cookie header carries; over HTTPS a cookie without the prefix is none. */
 export function readSession(cookies: string | undefined, secure: boolean): string | undefined {
   const name = nameOf(secure)
   for (const cookie of (cookies ?? '').split(';')) {
     const at = cookie.indexOf('=')
-    if (at > 0 && cookie.slice(0, at).trim() === name) return cookie.slice(at + 1).trim()
+    if (at > 0 && plain(cookie.slice(0, at)) === name) return cookie.slice(at + 1)
   }
   return undefined
 }

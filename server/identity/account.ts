@@ -30,6 +30,8 @@ export interface AccountParts {
   revocations: Revocations
   told: Told
   initial_password: InitialPassword
+  /** Throws UNAUTHORIZED when the session, key or account of a caller has ended meanwhile. */
+  requireStanding(actor: Actor): void
   /** Projects that an actor may see, with the role in each. */
   projectsOf(actor: Actor): Me['projects']
   /** Tells the owner of an address about a change of their account, after the commit. */
@@ -58,8 +60,11 @@ export function createAccount(parts: AccountParts) {
         'TOTP_REQUIRED',
         'Two-factor authentication is on. Send totp_code with your password.',
       )
-    if (fits && (user.totp_seed === null || (await two_factor.use(user, proof.totp_code!))))
+    if (fits && (user.totp_seed === null || (await two_factor.use(user, proof.totp_code!)))) {
+      parts.requireStanding(actor)
+      if (!users.isAsProven(user)) throw wrongCredentials()
       return limit.succeeded(user.email)
+    }
     limit.failed(user.email, actor.address)
     audit.record(actor, {
       action: 'account.confirmation_failed',
@@ -158,6 +163,7 @@ export function createAccount(parts: AccountParts) {
       if (weakness) throw invalid('new_password', weakness)
       const password_hash = await passwords.hash(new_password, insider(user))
       const ended = db.tx(() => {
+        parts.requireStanding(actor)
         // The hash that was verified must still be the one in place: two changes at once must not both
         // succeed.
         if (own(actor).password_hash !== user.password_hash)

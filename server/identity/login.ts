@@ -90,18 +90,21 @@ export function createLogin({ clock, audit, users, sessions, passwords, limit, t
       }
       if (!(await two_factor.use(user, attempt.totp_code))) return fail(attempt, user, client, 'wrong_code')
     }
-    limit.succeeded(attempt.email)
-    if (passwords.isOutdated(user.password_hash))
-      users.update(user.id, { password_hash: await passwords.hash(attempt.password, hasher) }, clock.iso())
-    const opened = await sessions.open(user, client, (session_id) =>
+    const password_hash = passwords.isOutdated(user.password_hash)
+      ? await passwords.hash(attempt.password, hasher)
+      : undefined
+    const opened = await sessions.open(user, client, (session_id) => {
+      if (!users.isAsProven(user)) throw wrongCredentials()
+      if (password_hash !== undefined) users.update(user.id, { password_hash }, clock.iso())
       note(
         'login.succeeded',
         user,
         client,
         { two_factor: user.totp_seed !== null },
         { user_id: user.id, email: user.email, method: 'bearer', credential_id: session_id },
-      ),
-    )
+      )
+    })
+    limit.succeeded(attempt.email)
     return { ...opened, user: userOf(user) }
   }
 }

@@ -120,6 +120,7 @@ export function createPasswordReset(parts: PasswordResetParts) {
       if (!user) throw notFound('member')
       const password_hash = await passwords.hash(randomBytes(32).toString('base64url'))
       const { token, link, expires_at } = db.tx(() => {
+        if (!users.find(id)) throw notFound('member')
         users.update(id, { password_hash }, clock.iso())
         const ended = parts.sessions.endOthers(id)
         parts.revocations.announce({ kind: 'user', user_id: id })
@@ -153,7 +154,8 @@ export function createPasswordReset(parts: PasswordResetParts) {
         is_known: false,
       })
       db.tx(() => {
-        if (!resets.take(hash)) throw notFound('password reset')
+        const is_open = users.find(user.id)?.status === 'active'
+        if (!resets.take(hash) || !is_open) throw notFound('password reset')
         users.update(user.id, { password_hash, password_stale: 0 }, clock.iso())
         const ended = parts.sessions.endOthers(user.id)
         parts.revocations.announce({ kind: 'user', user_id: user.id })

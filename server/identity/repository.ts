@@ -94,6 +94,17 @@ export function createUserRepository(db: Db) {
       db.sql(
         `UPDATE users SET ${keys.map((key) => `${key} = @${key}, `).join('')}updated_at = @at WHERE id = @id`,
       ).run({ ...change, id, at })
+      // A link that sets a password was made for this password, this address and an open account.
+      if (change.password_hash ?? change.email ?? change.status)
+        db.sql('DELETE FROM password_resets WHERE user_id = ?').run(id)
+    },
+    /**
+     * Whether what somebody has proven is still what is asked of the user. Proving takes a while, and meanwhile
+     * the password may have been changed, a second factor asked for, or the account closed.
+     */
+    isAsProven({ id, password_hash, totp_seed }: UserRow): boolean {
+      const now = db.sql('SELECT * FROM users WHERE id = ?').get(id) as UserRow | undefined
+      return now?.status === 'active' && now.password_hash === password_hash && now.totp_seed === totp_seed
     },
     delete: (id: string) => db.sql('DELETE FROM users WHERE id = ?').run(id),
     /** Administrators who can still act, besides one user. */

@@ -103,6 +103,16 @@ export function createIdentity(options: IdentityOptions) {
     told,
   })
   const emit = createNotices({ db, mail: options.mail, log })
+  const authentication = createAuthentication({
+    clock,
+    users,
+    sessions: session_rows,
+    keys,
+    tokens,
+    csrf,
+    tickets,
+    rolesOf: projects.rolesOf,
+  })
   const account = createAccount({
     db,
     clock,
@@ -115,6 +125,7 @@ export function createIdentity(options: IdentityOptions) {
     revocations,
     told,
     initial_password,
+    requireStanding: (actor) => void authentication.actorOf(actor, { address: actor.address, id: '' }),
     projectsOf: projects.listFor,
     tell: emit,
   })
@@ -148,16 +159,7 @@ export function createIdentity(options: IdentityOptions) {
     tell: emit,
   })
   return {
-    ...createAuthentication({
-      clock,
-      users,
-      sessions: session_rows,
-      keys,
-      tokens,
-      csrf,
-      tickets,
-      rolesOf: projects.rolesOf,
-    }),
+    ...authentication,
     client: createClientAddress(config.trusted_proxies, edgeProof(secrets)),
     login: createLogin({ clock, audit, users, sessions, passwords, limit, two_factor }),
     sessions,

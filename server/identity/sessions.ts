@@ -74,7 +74,7 @@ export function createSessions({
   return {
     /** Where the user's sessions began. */
     addressesOf: sessions.addressesOf,
-    /** Opens a session; `record` runs in its transaction. */
+    /** Opens a session; `record` runs first in its transaction, and prevents it by throwing. */
     async open(user: UserRow, client: Client, record: (session_id: string) => void): Promise<OpenedSession> {
       const session_id = newId('ses')
       const cookie = randomBytes(32).toString('base64url')
@@ -89,6 +89,7 @@ export function createSessions({
         expires_at,
       })
       db.tx(() => {
+        record(session_id)
         const at = clock.iso()
         sessions.insert({
           id: session_id,
@@ -104,7 +105,6 @@ export function createSessions({
         })
         announce(user.id, sessions.deleteBeyond(user.id, PER_USER))
         users.update(user.id, { last_login_at: at }, at)
-        record(session_id)
         told.session('created', user.id, session_id)
         told.member('logged_in', user.id)
       })

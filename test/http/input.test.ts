@@ -112,7 +112,7 @@ describe('a Content-Type', () => {
 describe('an upload', () => {
   it('of which nothing comes for too long is a 408', async () => {
     const source = body()
-    const limited = limitStream(source, 100, 20)
+    const limited = limitStream(source, 100, { idle_ms: 20 })
     source.write('x')
     expect(
       await codeOf(

@@ -46,6 +46,9 @@ describe('logging in', () => {
     expect(await me({ ...https, cookie })).toBe(200)
     expect(await me({ ...https, cookie: `session=tossed; ${cookie}` })).toBe(200)
     expect(await me({ ...https, cookie: `session=${value}` })).toBe(401)
+    // A space to JavaScript alone: a browser lets any app below the domain set a cookie of this name.
+    expect(await me({ ...https, cookie: `a=b; \u00a0__Host-session=${value}` })).toBe(401)
+    expect(await me({ ...https, cookie: `a=b;__Host-session=${value}` })).toBe(200)
     expect(await me({ cookie })).toBe(401)
     expect(await me({ cookie: `session=${value}` })).toBe(200)
   })
