@@ -33,6 +33,8 @@ export async function onStage(
   process.once('SIGINT', interrupted).once('SIGTERM', interrupted)
   try {
     portreeve = await startPortreeve({
+      // What tests load beside the server would be measured along, in each of its threads.
+      is_watched: false,
       env: {
         PORTREEVE_ALLOWED_PRIVATE_HOSTS: [forge.host, ...(hosts ? [hosts] : [])].join(','),
         PORTREEVE_LOG_LEVEL: 'info',

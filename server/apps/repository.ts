@@ -1,5 +1,5 @@
 import type { Db } from '#server/kernel/db'
-import { type Page, selectPage, type Sort, type Wanted } from '#server/kernel/page'
+import { type Page, selectPage, type Wanted, type Span } from '#server/kernel/page'
 import type { AppStatus } from './schema.ts'
 
 /** Where an app's code comes from. */
@@ -118,20 +118,20 @@ export function createAppRepository(db: Db) {
     page: (
       project_ids: readonly string[] | undefined,
       filter: { id?: Wanted; status?: Wanted; q?: string },
-      limit: number,
-      offset: number,
-      sort?: Sort,
+      ...span: Span
     ): Page<AppRow> =>
-      selectPage(db, {
-        table: 'apps',
-        where: 'preview_id IS NULL',
-        project_ids,
-        equals: { id: filter.id, status: filter.status },
-        contains: { column: 'name', text: filter.q },
-        limit,
-        offset,
-        sort,
-      }),
+      selectPage(
+        db,
+        {
+          table: 'apps',
+          counted: true,
+          where: 'preview_id IS NULL',
+          project_ids,
+          equals: { id: filter.id, status: filter.status },
+          contains: { column: 'name', text: filter.q },
+        },
+        span,
+      ),
     update(id: string, change: Partial<Record<(typeof CHANGEABLE)[number], unknown>>, at: string) {
       const keys = CHANGEABLE.filter((key) => change[key] !== undefined)
       if (keys.length === 0) return

@@ -1,6 +1,6 @@
 import type { Db } from '#server/kernel/db'
 import { createMeta } from '#server/kernel/meta'
-import { counted, orderBy, type Page, type Sort, type Wanted, wantedValues } from '#server/kernel/page'
+import { counted, orderBy, type Page, type Wanted, wantedValues, type Span } from '#server/kernel/page'
 
 /** A row of `audit_log`. */
 export interface AuditRow {
@@ -87,7 +87,7 @@ export function createAuditRepository(db: Db) {
        VALUES (@id, @created_at, @actor_id, @actor_email, @method, @credential_id, @action, @resource_type, @resource_id, @project_id, @before, @after, @address, @request_id)`,
         )
         .run(row),
-    page(filter: AuditFilter, limit: number, offset: number, sort?: Sort): Page<AuditRow> {
+    page(filter: AuditFilter, ...[limit, offset, sort]: Span): Page<AuditRow> {
       const { clause, values } = where(filter)
       const rows = db
         .sql(`SELECT * FROM audit_log ${clause} ${orderBy(sort, 'seq DESC')} LIMIT ? OFFSET ?`)

@@ -3,7 +3,7 @@ import type { AuditEntry, AuditTrail } from '#server/kernel/audit'
 import type { Clock } from '#server/kernel/clock'
 import type { Db } from '#server/kernel/db'
 import { newId } from '#server/kernel/ids'
-import type { Page, Sort } from '#server/kernel/page'
+import type { Page, Sort, Span } from '#server/kernel/page'
 import { type AuditFilter, type AuditRow, createAuditRepository } from './repository.ts'
 import { createRefusalLog, type Refusal } from './refusals.ts'
 import type { AuditLine } from './schema.ts'
@@ -12,7 +12,7 @@ import type { AuditLine } from './schema.ts'
 export interface Audit extends AuditTrail {
   /** Writes a refused request, as long as not too many come. */
   refused(refusal: Refusal, actor: Actor | undefined): void
-  page(filter: AuditFilter, limit: number, offset: number, sort?: Sort): Page<AuditLine>
+  page(filter: AuditFilter, ...[limit, offset, sort]: Span): Page<AuditLine>
   /**
    * Every line that matches, newest first unless asked otherwise, read piece by piece so that an export of any
    * size needs little memory.

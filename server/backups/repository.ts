@@ -1,5 +1,5 @@
 import type { Db } from '#server/kernel/db'
-import { type Page, selectPage, type Sort, type Wanted } from '#server/kernel/page'
+import { type Page, selectPage, type Wanted, type Span } from '#server/kernel/page'
 import type { BackupStatus } from './machine.ts'
 import type { Target } from './schema.ts'
 
@@ -71,19 +71,17 @@ export function createBackupRepository(db: Db) {
     page: (
       project_ids: readonly string[] | undefined,
       filter: BackupFilter,
-      limit: number,
-      offset: number,
-      sort?: Sort,
+      ...span: Span
     ): Page<BackupRow> =>
-      selectPage<BackupRow>(db, {
-        table: 'backups',
-        project_ids,
-        equals: { target: filter.target, target_id: filter.target_id, status: filter.status },
-        limit,
-        offset,
-        sort,
-        uncounted: true,
-      }),
+      selectPage<BackupRow>(
+        db,
+        {
+          table: 'backups',
+          project_ids,
+          equals: { target: filter.target, target_id: filter.target_id, status: filter.status },
+        },
+        span,
+      ),
     setStatus: (id: string, from: BackupStatus, to: BackupStatus): boolean =>
       db.sql('UPDATE backups SET status = ? WHERE id = ? AND status = ?').run(to, id, from).changes === 1,
     update(id: string, change: BackupColumns) {

@@ -1,5 +1,5 @@
 import type { Db } from '#server/kernel/db'
-import { type Page, selectPage, type Sort, type Wanted } from '#server/kernel/page'
+import { type Page, selectPage, type Wanted, type Span } from '#server/kernel/page'
 import type { Target } from './schema.ts'
 
 export interface ScheduleRow {
@@ -40,19 +40,17 @@ export function createScheduleRepository(db: Db) {
     page: (
       project_ids: readonly string[] | undefined,
       filter: { target?: Wanted; target_id?: Wanted },
-      limit: number,
-      offset: number,
-      sort?: Sort,
+      ...span: Span
     ): Page<ScheduleRow> =>
-      selectPage<ScheduleRow>(db, {
-        table: 'backup_schedules',
-        project_ids,
-        equals: { target: filter.target, target_id: filter.target_id },
-        limit,
-        offset,
-        sort,
-        uncounted: true,
-      }),
+      selectPage<ScheduleRow>(
+        db,
+        {
+          table: 'backup_schedules',
+          project_ids,
+          equals: { target: filter.target, target_id: filter.target_id },
+        },
+        span,
+      ),
     update: (row: ScheduleRow) =>
       db
         .sql(

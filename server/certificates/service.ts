@@ -150,16 +150,15 @@ export function createCertificates(options: CertificateOptions) {
 
   return {
     list(actor: Actor, query: CertificateQuery) {
-      const [limit, offset, sort] = limits(query)
-      const { rows, total } = selectPage<CertificateRow>(db, {
-        table: 'certificates',
-        project_ids: visibleProjects(actor),
-        equals: { status: query.status, project_id: query.project_id },
-        limit,
-        offset,
-        sort,
-        uncounted: true,
-      })
+      const { rows, total } = selectPage<CertificateRow>(
+        db,
+        {
+          table: 'certificates',
+          project_ids: visibleProjects(actor),
+          equals: { status: query.status, project_id: query.project_id },
+        },
+        limits(query),
+      )
       return paged({ total, rows: rows.map((row) => view(row, edge.hostnames(row.id))) }, query)
     },
     get: shown,

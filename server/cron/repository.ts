@@ -1,5 +1,5 @@
 import type { Db } from '#server/kernel/db'
-import { orderBy, type Page, selectPage, type Sort, type Wanted, wantedJson } from '#server/kernel/page'
+import { orderBy, type Page, selectPage, type Wanted, wantedJson, type Span } from '#server/kernel/page'
 import type { CronJob, CronRun, RunStatus } from './schema.ts'
 
 /** A row of `cron_jobs`. */
@@ -55,19 +55,17 @@ export function createCronRepository(db: Db) {
     page: (
       project_ids: readonly string[] | undefined,
       filter: { app_id?: Wanted },
-      limit: number,
-      offset: number,
-      sort?: Sort,
+      ...span: Span
     ): Page<CronJobRow> =>
-      selectPage<CronJobRow>(db, {
-        table: 'cron_jobs',
-        project_ids,
-        equals: { app_id: filter.app_id },
-        limit,
-        offset,
-        sort,
-        uncounted: true,
-      }),
+      selectPage<CronJobRow>(
+        db,
+        {
+          table: 'cron_jobs',
+          project_ids,
+          equals: { app_id: filter.app_id },
+        },
+        span,
+      ),
     ofApp: (app_id: string) =>
       db.sql('SELECT * FROM cron_jobs WHERE app_id = ? ORDER BY rowid').all(app_id) as CronJobRow[],
     insert: (row: CronJobRow) =>
@@ -138,13 +136,7 @@ export function createCronRepository(db: Db) {
       db.sql('SELECT * FROM cron_runs WHERE cron_job_id = ? ORDER BY rowid DESC LIMIT 1').get(cron_job_id) as
         | CronRunRow
         | undefined,
-    runs(
-      cron_job_id: string,
-      status: Wanted<RunStatus>,
-      limit: number,
-      offset: number,
-      sort?: Sort,
-    ): Page<CronRunRow> {
+    runs(cron_job_id: string, status: Wanted<RunStatus>, ...[limit, offset, sort]: Span): Page<CronRunRow> {
       const matching =
         'FROM cron_runs WHERE cron_job_id = ? AND (? IS NULL OR status IN (SELECT value FROM json_each(?)))'
       const desired = wantedJson(status)

@@ -1,5 +1,5 @@
 import type { Db } from '#server/kernel/db'
-import { type Page, selectPage, type Sort, type Wanted } from '#server/kernel/page'
+import { type Page, selectPage, type Wanted, type Span } from '#server/kernel/page'
 import type { EngineName } from './engines.ts'
 import type { DatabaseStatus } from './schema.ts'
 
@@ -145,20 +145,18 @@ const databaseRows = (db: Db) => ({
     project_ids: readonly string[] | undefined,
     equals: { engine?: Wanted; status?: Wanted },
     text: string | undefined,
-    limit: number,
-    offset: number,
-    sort?: Sort,
+    ...span: Span
   ): Page<DatabaseRow> =>
-    selectPage<DatabaseRow>(db, {
-      table: 'databases',
-      project_ids,
-      equals,
-      contains: { column: 'name', text },
-      limit,
-      offset,
-      sort,
-      uncounted: true,
-    }),
+    selectPage<DatabaseRow>(
+      db,
+      {
+        table: 'databases',
+        project_ids,
+        equals,
+        contains: { column: 'name', text },
+      },
+      span,
+    ),
   portsTaken: () =>
     db.sql('SELECT public_port FROM databases WHERE public_port IS NOT NULL').pluck().all() as number[],
   update(id: string, change: DatabaseColumns, at: string) {

@@ -1,5 +1,5 @@
 import type { Db } from '#server/kernel/db'
-import { counted, orderBy, type Page, selectPage, type Sort, type Wanted } from '#server/kernel/page'
+import { counted, orderBy, type Page, selectPage, type Wanted, type Span } from '#server/kernel/page'
 import type { DeploymentStatus } from './schema.ts'
 
 export interface DeploymentRow {
@@ -148,12 +148,10 @@ export function createDeploymentRepository(db: Db) {
     page: (
       project_ids: readonly string[] | undefined,
       filter: { app_id?: Wanted; status?: Wanted; trigger?: Wanted },
-      limit: number,
-      offset: number,
-      sort?: Sort,
+      ...span: Span
     ): Page<DeploymentRow> =>
-      selectPage(db, { table: 'deployments', project_ids, equals: filter, limit, offset, sort }),
-    history(app_id: string, limit: number, offset: number, sort?: Sort): Page<DeploymentRow> {
+      selectPage(db, { table: 'deployments', counted: true, project_ids, equals: filter }, span),
+    history(app_id: string, ...[limit, offset, sort]: Span): Page<DeploymentRow> {
       const rows = db
         .sql(`SELECT * FROM deployments WHERE app_id = ? ${orderBy(sort, 'number DESC')} LIMIT ? OFFSET ?`)
         .all(app_id, limit, offset) as DeploymentRow[]

@@ -1,5 +1,5 @@
 import type { Db } from '#server/kernel/db'
-import { type Page, selectPage, type Sort, type Wanted } from '#server/kernel/page'
+import { type Page, selectPage, type Wanted, type Span } from '#server/kernel/page'
 import type { Domain, DomainStatus } from './schema.ts'
 
 /** A row of `domains`; JSON columns are read by `rulesOf` and `findingOf`. */
@@ -108,19 +108,17 @@ export function createDomainRepository(db: Db) {
     page: (
       project_ids: readonly string[] | undefined,
       filter: { app_id?: Wanted; status?: Wanted },
-      limit: number,
-      offset: number,
-      sort?: Sort,
+      ...span: Span
     ): Page<DomainRow> =>
-      selectPage<DomainRow>(db, {
-        table: 'domains',
-        project_ids,
-        equals: filter,
-        limit,
-        offset,
-        sort,
-        uncounted: true,
-      }),
+      selectPage<DomainRow>(
+        db,
+        {
+          table: 'domains',
+          project_ids,
+          equals: filter,
+        },
+        span,
+      ),
     find: (id: string) => db.sql('SELECT * FROM domains WHERE id = ?').get(id) as DomainRow | undefined,
     projectOf: (id: string) =>
       db.sql('SELECT project_id FROM domains WHERE id = ?').pluck().get(id) as string | undefined,

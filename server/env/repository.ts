@@ -1,5 +1,5 @@
 import type { Db } from '#server/kernel/db'
-import { orderBy, type Page, type Sort } from '#server/kernel/page'
+import { orderBy, type Page, type Span } from '#server/kernel/page'
 
 /** A row of `variables`; `app_id` is null for those that a project shares. */
 export interface VariableRow {
@@ -49,7 +49,7 @@ export function createVariableRepository(db: Db) {
         | VariableRow
         | undefined
     },
-    page(owner: Owner, q: string | undefined, limit: number, offset: number, sort?: Sort): Page<VariableRow> {
+    page(owner: Owner, q: string | undefined, ...[limit, offset, sort]: Span): Page<VariableRow> {
       const [clause, value] = where(owner)
       const matching = `FROM variables WHERE ${clause} AND instr(lower(key), lower(?)) > 0`
       return {

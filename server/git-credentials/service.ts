@@ -99,16 +99,15 @@ export function createGitCredentials({
     })
   return {
     list(actor: Actor, query: Paging & { project_id?: Wanted }) {
-      const [limit, offset, sort] = limits(query)
-      const { rows, total } = selectPage<GitCredentialRow>(db, {
-        table: 'git_credentials',
-        project_ids: developerProjects(actor),
-        equals: { project_id: query.project_id },
-        limit,
-        offset,
-        sort,
-        uncounted: true,
-      })
+      const { rows, total } = selectPage<GitCredentialRow>(
+        db,
+        {
+          table: 'git_credentials',
+          project_ids: developerProjects(actor),
+          equals: { project_id: query.project_id },
+        },
+        limits(query),
+      )
       return paged({ rows: rows.map(view), total }, query)
     },
     add: (actor: Actor, project_id: string, given: NewGitCredential): GitCredentialView =>

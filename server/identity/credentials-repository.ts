@@ -1,5 +1,5 @@
 import type { Db } from '#server/kernel/db'
-import { orderBy, type Page, type Sort } from '#server/kernel/page'
+import { orderBy, type Page, type Span } from '#server/kernel/page'
 
 /** A row of `sessions`. */
 export interface SessionRow {
@@ -42,7 +42,7 @@ export function createSessionRepository(db: Db) {
     find: (id: string) => db.sql('SELECT * FROM sessions WHERE id = ?').get(id) as SessionRow | undefined,
     findByCookie: (cookie_hash: string) =>
       db.sql('SELECT * FROM sessions WHERE cookie_hash = ?').get(cookie_hash) as SessionRow | undefined,
-    page: (user_id: string, now: string, limit: number, offset: number, sort?: Sort): Page<SessionRow> => ({
+    page: (user_id: string, now: string, ...[limit, offset, sort]: Span): Page<SessionRow> => ({
       rows: db
         .sql(
           `SELECT * FROM sessions WHERE user_id = ? AND expires_at > ? ${orderBy(sort, 'rowid DESC')} LIMIT ? OFFSET ?`,
@@ -99,7 +99,7 @@ export function createApiKeyRepository(db: Db) {
         )
         .run(row),
     find: (id: string) => db.sql('SELECT * FROM api_keys WHERE id = ?').get(id) as ApiKeyRow | undefined,
-    page: (user_id: string, limit: number, offset: number, sort?: Sort): Page<ApiKeyRow> => ({
+    page: (user_id: string, ...[limit, offset, sort]: Span): Page<ApiKeyRow> => ({
       rows: db
         .sql(`SELECT * FROM api_keys WHERE user_id = ? ${orderBy(sort, 'rowid DESC')} LIMIT ? OFFSET ?`)
         .all(user_id, limit, offset) as ApiKeyRow[],

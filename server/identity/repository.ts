@@ -1,6 +1,6 @@
 import type { PlatformRole } from '#server/kernel/access'
 import type { Db } from '#server/kernel/db'
-import { orderBy, type Page, type Sort, type Wanted, wantedJson } from '#server/kernel/page'
+import { orderBy, type Page, type Wanted, wantedJson, type Span } from '#server/kernel/page'
 
 /** A row of `users`. */
 export interface UserRow {
@@ -71,9 +71,7 @@ export function createUserRepository(db: Db) {
     isEmpty: () => db.sql('SELECT 1 FROM users LIMIT 1').pluck().get() === undefined,
     page(
       filter: { q?: string; role?: Wanted; status?: Wanted },
-      limit: number,
-      offset: number,
-      sort?: Sort,
+      ...[limit, offset, sort]: Span
     ): Page<UserRow> {
       const clause = `(@q IS NULL OR instr(email, lower(@q)) > 0 OR instr(lower(name), lower(@q)) > 0) AND (@role IS NULL OR role IN (SELECT value FROM json_each(@role))) AND (@status IS NULL OR status IN (SELECT value FROM json_each(@status)))`
       const values = {

@@ -1,5 +1,5 @@
 import type { Clock } from './clock.ts'
-import { orderBy, type Sort } from '#server/kernel/page'
+import { orderBy, type Span } from '#server/kernel/page'
 import type { Db } from './db.ts'
 import type { Log } from './log.ts'
 
@@ -50,12 +50,7 @@ export interface Events {
   /** Events after a position, oldest first. */
   after(seq: number, filter: EventFilter, limit: number): PlatformEvent[]
   /** A page of events, newest first. */
-  page(
-    filter: EventFilter,
-    limit: number,
-    offset: number,
-    sort?: Sort,
-  ): { rows: PlatformEvent[]; total: number }
+  page(filter: EventFilter, ...[limit, offset, sort]: Span): { rows: PlatformEvent[]; total: number }
   /** Position of the newest event. */
   latest(): number
   /** Forgets events older than `before` (ISO time). */

@@ -5,6 +5,8 @@ import { own } from './own.ts'
 export type Wanted<T extends string = string> = T | readonly T[] | undefined
 /** The order that a caller asked for: columns by their weight. */
 export type Sort = readonly { column: string; descending: boolean }[]
+/** Which rows of a list: at most `limit` after the first `offset`, newest first unless `sort` says otherwise. */
+export type Span = readonly [limit: number, offset: number, sort?: Sort | undefined]
 
 /** The values that a filter asks for; undefined where it asks for nothing. */
 export function wantedValues<T extends string>(desired: Wanted<T>): readonly T[] | undefined {
@@ -61,35 +63,31 @@ export interface PageQuery {
   table: string
   project_ids: readonly string[] | undefined
   /** Column -> value, or several of which one must fit; undefined values do not filter. */
-  equals: Record<string, Wanted>
+  equals?: Record<string, Wanted>
   /** Column and text that it must contain, ignoring case. */
   contains?: { column: string; text: string | undefined }
   /** SQL that every row of the list fulfils; the counters count such rows alone. */
   where?: string
-  limit: number
-  offset: number
-  /** Columns of the code that the caller chose among; newest first without any. */
-  sort?: Sort | undefined
-  /** Set for tables without counters: their total is counted each time. */
-  uncounted?: boolean
+  /** Set for tables whose counters triggers keep; the total of others is counted each time. */
+  counted?: boolean
 }
 
 /** SQLite takes at most 500 selects in one; beyond this many projects the rows are scanned in their order. */
 const MAX_MERGED = 100
 
 /**
- * Newest first, by insertion. Without filters the total comes from the counters that triggers keep, so that a
- * list costs the same at any size. Table and column names come from the code, never from a request.
+ * Newest first, by insertion. Without filters the total of a `counted` table comes from its counters, so that
+ * its list costs the same at any size. Table and column names come from the code, never from a request.
  */
-export function selectPage<T>(db: Db, query: PageQuery): Page<T> {
-  const { parts, values } = equalities(query.equals)
+export function selectPage<T>(db: Db, query: PageQuery, [limit, offset, sort]: Span): Page<T> {
+  const { parts, values } = equalities(query.equals ?? {})
   if (query.contains?.text) {
     parts.push(`instr(lower(${query.contains.column}), lower(?)) > 0`)
     values.push(query.contains.text)
   }
-  const unfiltered = parts.length === 0 && !query.uncounted
+  const unfiltered = parts.length === 0 && query.counted
   if (query.where) parts.push(query.where)
-  const { project_ids, sort } = query
+  const { project_ids } = query
   if (
     unfiltered &&
     !sort?.length &&
@@ -97,7 +95,10 @@ export function selectPage<T>(db: Db, query: PageQuery): Page<T> {
     project_ids.length > 1 &&
     project_ids.length <= MAX_MERGED
   ) {
-    return { rows: merged<T>(db, query, project_ids), total: counted(db, query.table, project_ids) }
+    return {
+      rows: merged<T>(db, query, project_ids, limit, offset),
+      total: counted(db, query.table, project_ids),
+    }
   }
   if (project_ids?.length === 1) {
     parts.push('project_id = ?')
@@ -110,7 +111,7 @@ export function selectPage<T>(db: Db, query: PageQuery): Page<T> {
   const clause = parts.length ? `WHERE ${parts.join(' AND ')}` : ''
   const rows = db
     .sql(`SELECT * FROM ${query.table} ${clause} ${orderBy(sort, 'rowid DESC')} LIMIT ? OFFSET ?`)
-    .all(...values, query.limit, query.offset) as T[]
+    .all(...values, limit, offset) as T[]
   return {
     rows,
     total: unfiltered
@@ -123,7 +124,7 @@ export function selectPage<T>(db: Db, query: PageQuery): Page<T> {
 }
 
 /** One value is compared as such, so that an index which ends with it is of use; several are looked up. */
-function equalities(equals: PageQuery['equals']): { parts: string[]; values: unknown[] } {
+function equalities(equals: NonNullable<PageQuery['equals']>): { parts: string[]; values: unknown[] } {
   const filters = Object.entries(equals).flatMap(([column, wanted]) => {
     const values = wantedValues(wanted)
     return values ? [{ column, values }] : []
@@ -142,8 +143,10 @@ function equalities(equals: PageQuery['equals']): { parts: string[]; values: unk
  */
 function merged<T>(
   db: Db,
-  { table, where = 'TRUE', limit, offset }: PageQuery,
+  { table, where = 'TRUE' }: PageQuery,
   project_ids: readonly string[],
+  limit: number,
+  offset: number,
 ): T[] {
   const newest = project_ids
     .map(

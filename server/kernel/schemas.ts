@@ -1,6 +1,6 @@
 import * as v from 'valibot'
 import { FAILURES } from './failures.ts'
-import type { Sort } from './page.ts'
+import type { Sort, Span } from './page.ts'
 
 /** A time, ISO 8601 UTC with milliseconds. */
 export const Timestamp = v.pipe(
@@ -139,7 +139,7 @@ export function paged<T>(page: { rows: T[]; total: number }, paging: Paging) {
   }
 }
 /** LIMIT and OFFSET of a page, and its order. */
-export const limits = (paging: Paging): [limit: number, offset: number, sort: Sort | undefined] => [
+export const limits = (paging: Paging): Span => [
   paging.per_page,
   (paging.page - 1) * paging.per_page,
   paging.sort,

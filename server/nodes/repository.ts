@@ -1,5 +1,5 @@
 import type { Db } from '#server/kernel/db'
-import { selectPage, type Sort, type Wanted } from '#server/kernel/page'
+import { selectPage, type Wanted, type Span } from '#server/kernel/page'
 import type { NodeStateName } from './schema.ts'
 
 export interface NodeRow {
@@ -27,16 +27,16 @@ export function createNodeRepository(db: Db) {
     find: (id: string) => db.sql('SELECT * FROM nodes WHERE id = ?').get(id) as NodeRow | undefined,
     /** The server of Portreeve itself, which is the first that was ever made. */
     own: () => db.sql('SELECT * FROM nodes ORDER BY rowid LIMIT 1').get() as NodeRow | undefined,
-    list: (state: Wanted, limit: number, offset: number, sort: Sort | undefined) =>
-      selectPage<NodeRow>(db, {
-        table: 'nodes',
-        project_ids: undefined,
-        equals: { state },
-        limit,
-        offset,
-        sort,
-        uncounted: true,
-      }),
+    list: (state: Wanted, ...span: Span) =>
+      selectPage<NodeRow>(
+        db,
+        {
+          table: 'nodes',
+          project_ids: undefined,
+          equals: { state },
+        },
+        span,
+      ),
     update: (row: NodeRow) =>
       db
         .sql(

@@ -1,5 +1,5 @@
 import type { Db } from '#server/kernel/db'
-import { selectPage, type Sort } from '#server/kernel/page'
+import { selectPage, type Span } from '#server/kernel/page'
 import type { PreviewStatus } from './schema.ts'
 
 /** A row of `previews`. */
@@ -91,16 +91,16 @@ export function createPreviewRepository(db: Db) {
     running: () => all(`runner_id IS NOT NULL AND status <> 'removing'`),
     removing: () => all(`status = 'removing'`),
     expired: (at: string) => all(`expires_at <= ? AND status <> 'removing'`, at),
-    page: (app_id: string, limit: number, offset: number, sort?: Sort) =>
-      selectPage<PreviewRow>(db, {
-        table: 'previews',
-        project_ids: undefined,
-        equals: { app_id },
-        limit,
-        offset,
-        sort,
-        uncounted: true,
-      }),
+    page: (app_id: string, ...span: Span) =>
+      selectPage<PreviewRow>(
+        db,
+        {
+          table: 'previews',
+          project_ids: undefined,
+          equals: { app_id },
+        },
+        span,
+      ),
     setStatus: (id: string, from: PreviewStatus, to: PreviewStatus, at: string): boolean =>
       db
         .sql('UPDATE previews SET status = ?, updated_at = ? WHERE id = ? AND status = ?')

@@ -1,6 +1,6 @@
 import type { ProjectRole } from '#server/kernel/access'
 import type { Db } from '#server/kernel/db'
-import { orderBy, type Page, type Sort } from '#server/kernel/page'
+import { orderBy, type Page, type Span } from '#server/kernel/page'
 
 /** A row of `projects`; `quotas` is JSON. */
 export interface ProjectRow {
@@ -44,9 +44,7 @@ export function createProjectRepository(db: Db) {
     page(
       ids: readonly string[] | undefined,
       q: string | undefined,
-      limit: number,
-      offset: number,
-      sort?: Sort,
+      ...[limit, offset, sort]: Span
     ): Page<ProjectRow> {
       const clause = `${SEEN} AND (@q IS NULL OR instr(lower(name), lower(@q)) > 0)`
       const values = { ids: list(ids), q: q ?? null }
@@ -74,7 +72,7 @@ export function createProjectRepository(db: Db) {
         .run(row),
     delete: (id: string) => db.sql('DELETE FROM projects WHERE id = ?').run(id),
 
-    members: (project_id: string, limit: number, offset: number, sort?: Sort): Page<MemberRow> => ({
+    members: (project_id: string, ...[limit, offset, sort]: Span): Page<MemberRow> => ({
       rows: db
         .sql(`SELECT m.*, u.email, u.name FROM project_members m JOIN people u ON u.id = m.user_id
                     WHERE m.project_id = ? ${orderBy(sort, 'm.created_at DESC, m.user_id')} LIMIT ? OFFSET ?`)

@@ -1,5 +1,5 @@
 import type { Db } from '#server/kernel/db'
-import { type Page, selectPage, type Sort, type Wanted } from '#server/kernel/page'
+import { type Page, selectPage, type Wanted, type Span } from '#server/kernel/page'
 import type { Redirect } from './schema.ts'
 
 /** A row of `redirects`. */
@@ -25,19 +25,17 @@ export function createRedirectRepository(db: Db) {
     page: (
       project_ids: readonly string[] | undefined,
       { domain_id, app_id }: { domain_id?: Wanted; app_id?: Wanted },
-      limit: number,
-      offset: number,
-      sort?: Sort,
+      ...span: Span
     ): Page<RedirectRow> =>
-      selectPage<RedirectRow>(db, {
-        table: 'redirects',
-        project_ids,
-        equals: { domain_id, app_id },
-        limit,
-        offset,
-        sort,
-        uncounted: true,
-      }),
+      selectPage<RedirectRow>(
+        db,
+        {
+          table: 'redirects',
+          project_ids,
+          equals: { domain_id, app_id },
+        },
+        span,
+      ),
     find: (id: string) => db.sql('SELECT * FROM redirects WHERE id = ?').get(id) as RedirectRow | undefined,
     projectOf: (id: string) =>
       db.sql('SELECT project_id FROM redirects WHERE id = ?').pluck().get(id) as string | undefined,

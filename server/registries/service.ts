@@ -116,16 +116,14 @@ export function createRegistries({ db, clock, secrets, audit, events, check, use
   }
   return {
     list(query: Paging) {
-      const [limit, offset, sort] = limits(query)
-      const { rows, total } = selectPage<RegistryRow>(db, {
-        table: 'registries',
-        project_ids: undefined,
-        equals: {},
-        limit,
-        offset,
-        sort,
-        uncounted: true,
-      })
+      const { rows, total } = selectPage<RegistryRow>(
+        db,
+        {
+          table: 'registries',
+          project_ids: undefined,
+        },
+        limits(query),
+      )
       return paged({ rows: rows.map(view), total }, query)
     },
     async add(actor: Actor, given: NewRegistry): Promise<Registry> {

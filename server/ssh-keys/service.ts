@@ -144,16 +144,15 @@ export function createSshKeys({ db, clock, secrets, audit, events, usesOf }: Ssh
   }
   return {
     list(actor: Actor, query: Paging & { project_id?: Wanted }) {
-      const [limit, offset, sort] = limits(query)
-      const { rows, total } = selectPage<SshKeyRow>(db, {
-        table: 'ssh_keys',
-        project_ids: developerProjects(actor),
-        equals: { project_id: query.project_id },
-        limit,
-        offset,
-        sort,
-        uncounted: true,
-      })
+      const { rows, total } = selectPage<SshKeyRow>(
+        db,
+        {
+          table: 'ssh_keys',
+          project_ids: developerProjects(actor),
+          equals: { project_id: query.project_id },
+        },
+        limits(query),
+      )
       return paged({ rows: rows.map(view), total }, query)
     },
     generate: (actor: Actor, project_id: string, given: GenerateSshKey): SshKey =>

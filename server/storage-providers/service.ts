@@ -152,16 +152,14 @@ export function createStorageProviders({ db, clock, secrets, events, audit, port
   return {
     list(query: Paging) {
       defaultRow()
-      const [limit, offset, sort] = limits(query)
-      const { rows, total } = selectPage<StorageProviderRow>(db, {
-        table: 'storage_providers',
-        project_ids: undefined,
-        equals: {},
-        limit,
-        offset,
-        sort,
-        uncounted: true,
-      })
+      const { rows, total } = selectPage<StorageProviderRow>(
+        db,
+        {
+          table: 'storage_providers',
+          project_ids: undefined,
+        },
+        limits(query),
+      )
       return paged({ rows: rows.map(view), total }, query)
     },
     async add(actor: Actor, given: NewStorageProvider): Promise<StorageProvider> {

@@ -103,11 +103,14 @@ export function createCatalogs({ db, clock, events, audit, client, shipped, chan
 
   return {
     list(query: Paging) {
-      const [limit, offset, sort] = limits(query)
-      const { rows, total } = selectPage<CatalogRow>(db, {
-        ...{ table: 'template_catalogs', project_ids: undefined, equals: {}, uncounted: true },
-        ...{ limit, offset, sort },
-      })
+      const { rows, total } = selectPage<CatalogRow>(
+        db,
+        {
+          table: 'template_catalogs',
+          project_ids: undefined,
+        },
+        limits(query),
+      )
       return paged({ rows: rows as Catalog[], total }, query)
     },
 

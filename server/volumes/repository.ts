@@ -1,5 +1,5 @@
 import type { Db } from '#server/kernel/db'
-import { type Page, selectPage, type Sort, type Wanted } from '#server/kernel/page'
+import { type Page, selectPage, type Wanted, type Span } from '#server/kernel/page'
 import type { VolumeStatus } from './schema.ts'
 
 export interface VolumeRow {
@@ -55,20 +55,18 @@ export function createVolumeRepository(db: Db) {
     page: (
       project_ids: readonly string[] | undefined,
       filter: { project_id?: Wanted; status?: Wanted; q?: string },
-      limit: number,
-      offset: number,
-      sort?: Sort,
+      ...span: Span
     ): Page<VolumeRow> =>
-      selectPage<VolumeRow>(db, {
-        table: 'volumes',
-        project_ids,
-        equals: { project_id: filter.project_id, status: filter.status },
-        contains: { column: 'name', text: filter.q },
-        limit,
-        offset,
-        sort,
-        uncounted: true,
-      }),
+      selectPage<VolumeRow>(
+        db,
+        {
+          table: 'volumes',
+          project_ids,
+          equals: { project_id: filter.project_id, status: filter.status },
+          contains: { column: 'name', text: filter.q },
+        },
+        span,
+      ),
     /** Compare-and-set; false when the status has changed meanwhile. */
     setStatus: (id: string, from: VolumeStatus, to: VolumeStatus, at: string): boolean =>
       db

@@ -1,5 +1,5 @@
 import type { Db } from '#server/kernel/db'
-import { selectPage, type Sort, type Wanted } from '#server/kernel/page'
+import { selectPage, type Wanted, type Span } from '#server/kernel/page'
 import type { Delivery } from './schema.ts'
 
 /** A row of `webhook_deliveries`. */
@@ -32,16 +32,16 @@ export const deliveryView = ({ content, deployment_ids, repeat_key, ...row }: De
 /** SQL of deliveries and nothing else. */
 export function createDeliveryRepository(db: Db) {
   return {
-    page: (webhook_id: string, status: Wanted, limit: number, offset: number, sort?: Sort) =>
-      selectPage<DeliveryRow>(db, {
-        table: 'webhook_deliveries',
-        project_ids: undefined,
-        equals: { webhook_id, status },
-        limit,
-        offset,
-        sort,
-        uncounted: true,
-      }),
+    page: (webhook_id: string, status: Wanted, ...span: Span) =>
+      selectPage<DeliveryRow>(
+        db,
+        {
+          table: 'webhook_deliveries',
+          project_ids: undefined,
+          equals: { webhook_id, status },
+        },
+        span,
+      ),
     find: (id: string) =>
       db.sql('SELECT * FROM webhook_deliveries WHERE id = ?').get(id) as DeliveryRow | undefined,
     latest: (webhook_id: string) =>

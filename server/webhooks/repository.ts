@@ -1,5 +1,5 @@
 import type { Db } from '#server/kernel/db'
-import { type Page, selectPage, type Sort, type Wanted } from '#server/kernel/page'
+import { type Page, selectPage, type Wanted, type Span } from '#server/kernel/page'
 import type { WebhookKind } from './schema.ts'
 
 /** A row of `webhooks`. */
@@ -31,19 +31,17 @@ export function createWebhookRepository(db: Db) {
     page: (
       project_ids: readonly string[] | undefined,
       { project_id, app_id, kind }: { project_id?: Wanted; app_id?: Wanted; kind?: Wanted },
-      limit: number,
-      offset: number,
-      sort?: Sort,
+      ...span: Span
     ): Page<WebhookRow> =>
-      selectPage<WebhookRow>(db, {
-        table: 'webhooks',
-        project_ids,
-        equals: { project_id, app_id, kind },
-        limit,
-        offset,
-        sort,
-        uncounted: true,
-      }),
+      selectPage<WebhookRow>(
+        db,
+        {
+          table: 'webhooks',
+          project_ids,
+          equals: { project_id, app_id, kind },
+        },
+        span,
+      ),
     find: (id: string) => db.sql('SELECT * FROM webhooks WHERE id = ?').get(id) as WebhookRow | undefined,
     byToken: (digest: string) =>
       db.sql('SELECT * FROM webhooks WHERE token_digest = ?').get(digest) as WebhookRow | undefined,

@@ -19,15 +19,9 @@ function apps() {
     db.sql(
       `INSERT INTO apps (id, name, project_id, status, source, created_at, updated_at) VALUES (?, ?, ?, 'stopped', 'git', '', '')`,
     ).run(`app_${n}`, `app-${n}`, projects[n % 3])
-  return (query: Partial<PageQuery>) => {
-    const { rows, total } = selectPage<{ id: string }>(db, {
-      table: 'apps',
-      project_ids: undefined,
-      equals: {},
-      limit: 5,
-      offset: 0,
-      ...query,
-    })
+  return (query: Partial<PageQuery>, offset = 0) => {
+    const all = { table: 'apps', counted: true, project_ids: undefined }
+    const { rows, total } = selectPage<{ id: string }>(db, { ...all, ...query }, [5, offset])
     return { ids: rows.map(({ id }) => Number(id.slice(4))), total }
   }
 }
@@ -38,12 +32,12 @@ test('a page of several projects is the newest of all of them together, page aft
     ids: [59, 57, 56, 54, 53],
     total: 40,
   })
-  expect(page({ project_ids: ['prj_a', 'prj_c'], offset: 5 })).toEqual({
+  expect(page({ project_ids: ['prj_a', 'prj_c'] }, 5)).toEqual({
     ids: [51, 50, 48, 47, 45],
     total: 40,
   })
-  expect(page({ project_ids: ['prj_a', 'prj_c'], offset: 38 })).toEqual({ ids: [2, 0], total: 40 })
-  expect(page({ project_ids: ['prj_a', 'prj_c'], offset: 40 })).toEqual({ ids: [], total: 40 })
+  expect(page({ project_ids: ['prj_a', 'prj_c'] }, 38)).toEqual({ ids: [2, 0], total: 40 })
+  expect(page({ project_ids: ['prj_a', 'prj_c'] }, 40)).toEqual({ ids: [], total: 40 })
 })
 
 test('one project, all projects, none, and more projects than are merged give the same order', () => {
@@ -52,5 +46,5 @@ test('one project, all projects, none, and more projects than are merged give th
   expect(page({})).toEqual({ ids: [59, 58, 57, 56, 55], total: 60 })
   expect(page({ project_ids: [] })).toEqual({ ids: [], total: 0 })
   const many = [...Array.from({ length: 300 }, (_, n) => `prj_${n}`), 'prj_a', 'prj_c']
-  expect(page({ project_ids: many, offset: 5 })).toEqual(page({ project_ids: ['prj_a', 'prj_c'], offset: 5 }))
+  expect(page({ project_ids: many }, 5)).toEqual(page({ project_ids: ['prj_a', 'prj_c'] }, 5))
 })

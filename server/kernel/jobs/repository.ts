@@ -1,5 +1,5 @@
 import type { Db } from '../db.ts'
-import { orderBy, type Sort, type Wanted, wantedJson } from '#server/kernel/page'
+import { orderBy, type Wanted, wantedJson, type Span } from '#server/kernel/page'
 import type { JobRow, JobStatus, StepRow, StepStatus } from './definition.ts'
 
 /** SQL of jobs and their steps. */
@@ -131,9 +131,7 @@ export function createJobRepository(db: Db) {
     page(
       project_ids: readonly string[] | undefined,
       filter: { status?: Wanted; kind?: Wanted },
-      limit: number,
-      offset: number,
-      sort?: Sort,
+      ...[limit, offset, sort]: Span
     ) {
       const clause = `(@projects IS NULL OR project_id IN (SELECT value FROM json_each(@projects))) AND (@status IS NULL OR status IN (SELECT value FROM json_each(@status))) AND (@kind IS NULL OR kind IN (SELECT value FROM json_each(@kind)))`
       const values = {

@@ -1,5 +1,5 @@
 import type { Db } from '#server/kernel/db'
-import { type Page, selectPage, type Sort } from '#server/kernel/page'
+import { type Page, selectPage, type Span } from '#server/kernel/page'
 import type { AlertMetric } from './metric.ts'
 
 /** A row of `alert_rules`. */
@@ -100,21 +100,15 @@ export function createAlertRepository(db: Db) {
         )
         .run(at, rule_id, subject_id),
     /** Alerts of these projects, newest first; with `installation` those that belong to none as well. */
-    history: (
-      project_ids: readonly string[] | undefined,
-      limit: number,
-      offset: number,
-      sort?: Sort,
-    ): Page<HistoryRow> =>
-      selectPage<HistoryRow>(db, {
-        table: 'alert_history',
-        project_ids,
-        equals: {},
-        limit,
-        offset,
-        sort,
-        uncounted: true,
-      }),
+    history: (project_ids: readonly string[] | undefined, ...span: Span): Page<HistoryRow> =>
+      selectPage<HistoryRow>(
+        db,
+        {
+          table: 'alert_history',
+          project_ids,
+        },
+        span,
+      ),
     prune: (before: string) =>
       db.sql('DELETE FROM alert_history WHERE fired_at < ? AND resolved_at IS NOT NULL').run(before).changes,
   }

@@ -1,5 +1,5 @@
 import type { Db } from '#server/kernel/db'
-import { type Page, selectPage, type Sort, type Wanted } from '#server/kernel/page'
+import { type Page, selectPage, type Wanted, type Span } from '#server/kernel/page'
 import type { UptimeTarget } from './probe.ts'
 
 /** A row of `uptime_checks`. */
@@ -46,19 +46,17 @@ export function createUptimeRepository(db: Db) {
     page: (
       project_ids: readonly string[] | undefined,
       { project_id, app_id }: { project_id?: Wanted; app_id?: Wanted },
-      limit: number,
-      offset: number,
-      sort?: Sort,
+      ...span: Span
     ): Page<CheckRow> =>
-      selectPage<CheckRow>(db, {
-        table: 'uptime_checks',
-        project_ids,
-        equals: { project_id, app_id },
-        limit,
-        offset,
-        sort,
-        uncounted: true,
-      }),
+      selectPage<CheckRow>(
+        db,
+        {
+          table: 'uptime_checks',
+          project_ids,
+          equals: { project_id, app_id },
+        },
+        span,
+      ),
     find: (id: string) => db.sql('SELECT * FROM uptime_checks WHERE id = ?').get(id) as CheckRow | undefined,
     countOf: (project_id: string) =>
       db.sql('SELECT count(*) FROM uptime_checks WHERE project_id = ?').pluck().get(project_id) as number,
