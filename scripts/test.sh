@@ -3,7 +3,7 @@
 #   npm test                      all three projects: unit, engine, e2e
 #   npm test -- unit              one project, or several
 #   npm test -- unit test/kernel  only files whose path contains the text
-#   PORTREEVE_TEST_LANES=2 npm test    what needs an engine in two lanes side by side, on a machine with more than two cores
+#   PORTREEVE_TEST_LANES=1 npm test    what needs an engine one file after the other, in place of two lanes side by side
 #   PORTREEVE_PROGRAM=$PWD/dist/portreeve npm test -- e2e    the same against the one-file program of `npm run binary`
 # The last line is `N passed, N failed`, with `, N skipped` when tests were skipped.
 set -euo pipefail
@@ -122,10 +122,9 @@ start_engine() {
   export DOCKER_HOST="unix://$engine_run/docker.sock"
 }
 
-# Opens the second lane of the tests that need an engine; fails where there can be only one. On two cores the browser of the one lane waits too long for
-# the builds of the other now and then, so it is opened only where PORTREEVE_TEST_LANES=2 asks for it.
+# Opens the second lane of the tests that need an engine; fails where there can be only one.
 open_lane() {
-  if [ "${PORTREEVE_TEST_LANES:-1}" != 2 ] || [ ${#filters[@]} -gt 0 ] || [ -z "$engine_run" ] || [ "$(id -u)" -ne 0 ]; then return 1; fi
+  if [ "${PORTREEVE_TEST_LANES:-2}" != 2 ] || [ ${#filters[@]} -gt 0 ] || [ -z "$engine_run" ] || [ "$(id -u)" -ne 0 ]; then return 1; fi
   command -v ip > /dev/null && command -v nsenter > /dev/null || return 1
   step 'opening a second lane'
   lane_number=$((RANDOM % 250))
@@ -180,7 +179,8 @@ run_tests() {
   } > "$reports/$name.results"
 }
 
-# The tests that need an engine in two halves side by side: they wait for most of their time. What measures the engine's builds goes first, alone.
+# The tests that need an engine in two halves side by side: they wait for half of their time. What measures the engine's builds goes first, alone, and
+# what drives a browser last: on two cores its pages would wait too long for the builds of the other lane.
 run_lanes() {
   local chosen=() project
   for project in engine e2e; do if needs $project; then chosen+=(--project $project); fi; done
@@ -189,7 +189,7 @@ run_lanes() {
     expected+=(engine-build)
     run_tests engine-build --project engine test/engine/engine-build test/engine/engine-restart
   fi
-  chosen+=(--exclude 'test/engine/engine-build*' --exclude 'test/engine/engine-restart*')
+  chosen+=(--exclude 'test/engine/engine-build*' --exclude 'test/engine/engine-restart*' --exclude 'test/e2e/dashboard*')
   # With a process group of its own, so that a signal ends all of it.
   set -m
   (
@@ -203,6 +203,10 @@ run_lanes() {
   wait "$lane_tests" || true
   lane_tests=''
   cat "$reports/lane-2.log"
+  if needs e2e; then
+    expected+=(browser)
+    run_tests browser --project e2e test/e2e/dashboard
+  fi
 }
 
 # Tests that need no engine run while images are downloaded and made.
