@@ -21,6 +21,18 @@ export interface DeclaredSettings {
   cron_jobs?: Declared<CronJobPlan[]>
 }
 
+/** Stands among the commands of Nixpacks and Railpack for those that are detected. */
+export const DETECTED = '...'
+
+/** A declared command with what is detected in the place that it has for it. */
+export function withDetected(declared: string | undefined, detected: string | null): string | null {
+  if (declared === undefined) return detected
+  return declared
+    .split(' && ')
+    .flatMap((line) => (line === DETECTED ? (detected ?? []) : line))
+    .join(' && ')
+}
+
 /** Fields of one source, before the sources are put on top of each other. */
 export type SettingValues = {
   [Key in keyof DeclaredSettings]: NonNullable<DeclaredSettings[Key]>['value'] | undefined

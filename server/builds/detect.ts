@@ -7,7 +7,7 @@ import { interpreterPackages } from './interpreters.ts'
 import { layoutStages, type BuildLayout } from './layout.ts'
 import { DetectionError, type BuildPlan, type Explanation, type SourceTree } from './plan.ts'
 import { isCopyable, renderDockerfile } from './render-dockerfile.ts'
-import type { DeclaredSettings, DetectOptions } from './declared.ts'
+import { type DeclaredSettings, type DetectOptions, withDetected } from './declared.ts'
 export type { DetectOptions } from './declared.ts'
 import { declaredExplanations, declaredSettings } from './repository-settings.ts'
 import { findDockerfile, otherDockerfile, planDockerfile } from './stacks/dockerfile.ts'
@@ -92,8 +92,8 @@ function finish(
   const fixed_port =
     declared.start_command === undefined ? undefined : portOfCommand(declared.start_command.value)
   const commands: Commands = {
-    install: declared.install_command?.value ?? proposal.install_command,
-    build: declared.build_command?.value ?? proposal.build_command,
+    install: withDetected(declared.install_command?.value, proposal.install_command),
+    build: withDetected(declared.build_command?.value, proposal.build_command),
     start: start_command,
     others: [
       ...[declared.release_command?.value ?? proposal.release_command ?? []].flat(),

@@ -1,5 +1,5 @@
 import type { SourceTree } from './plan.ts'
-import type { SettingValues } from './declared.ts'
+import { DETECTED, type SettingValues } from './declared.ts'
 import { asFields, at, listAt, readJson, readToml, readYaml, textAt } from './text-formats.ts'
 
 /** One file of another platform and what it declares in our words. */
@@ -73,13 +73,12 @@ function railway(file: unknown): Partial<SettingValues> {
   }
 }
 
-/** The commands of a step; those that add to the ones that are detected cannot be told apart from them here. */
+/** The commands of a step, in order; `DETECTED` among them stands for those that are detected. */
 function commandsOf(commands: unknown): string | undefined {
-  const list = (Array.isArray(commands) ? commands : []).map((one) =>
-    typeof one === 'string' ? one : (textAt(one, 'cmd') ?? '...'),
-  )
-  const lines = list.filter((line) => line.trim() !== '' && line !== '...')
-  return lines.length === 0 || lines.length < list.length ? undefined : lines.join(' && ')
+  const lines = (Array.isArray(commands) ? commands : [])
+    .map((one) => (typeof one === 'string' ? one : textAt(one, 'cmd')))
+    .filter((line) => line !== undefined && line.trim() !== '')
+  return lines.every((line) => line === DETECTED) ? undefined : lines.join(' && ')
 }
 
 function railpack(file: unknown): Partial<SettingValues> {
@@ -91,11 +90,10 @@ function railpack(file: unknown): Partial<SettingValues> {
 }
 
 function nixpacks(file: unknown): Partial<SettingValues> {
-  const build = listAt(file, 'phases', 'build', 'cmds').filter((line) => line !== '...')
   return {
     start_command: textAt(file, 'start', 'cmd') ?? textAt(file, 'start'),
     install_command: commandsOf(at(file, 'phases', 'install', 'cmds')),
-    build_command: build.length > 0 ? build.join(' && ') : undefined,
+    build_command: commandsOf(at(file, 'phases', 'build', 'cmds')),
   }
 }
 

@@ -104,7 +104,8 @@ export function ignoredSettings(tree: SourceTree, stack: string): Explanation[] 
         // An empty one is a mark of another platform, not a mistake.
         if (file === undefined) return tree.read(path)?.trim() ? [unreadable(path)] : []
         const known = [...used, ...plain]
-        return unusedKeys(file, '', known, opened).map((key) => ignored(key, path))
+        const keys = [...unusedKeys(file, '', known, opened), ...otherThanCommands(file)]
+        return keys.map((key) => ignored(key, path))
       }),
   )
   return [...rows, ...directives(tree, stack)].slice(0, MAX_ROWS)
@@ -142,6 +143,17 @@ function unusedKeys(
     return matches(known, path) || inside === null ? [] : [path.slice(0, 120)]
   })
 }
+
+/** What stands among the commands of a step of Railpack and is none: a copy, a path, a variable. */
+const otherThanCommands = (file: Fields): string[] =>
+  ['install', 'build'].flatMap((step) => {
+    const commands = at(file, 'steps', step, 'commands')
+    return (Array.isArray(commands) ? commands : []).flatMap((one) => {
+      const kind = Object.keys(asFields(one) ?? {})[0]
+      const is_command = typeof one === 'string' || kind === undefined || at(one, 'cmd') !== undefined
+      return is_command ? [] : [`steps.${step}.commands: ${kind.slice(0, 40)}`]
+    })
+  })
 
 const matches = (patterns: readonly string[], path: string): boolean =>
   patterns.some((pattern) => {

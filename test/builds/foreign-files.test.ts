@@ -129,6 +129,48 @@ describe('the plan says what of a file had no effect:', () => {
   })
 })
 
+describe('commands of a file that stand beside those that are detected', () => {
+  const scripts = {
+    'package.json': json({ scripts: { build: 'node build.js', start: 'node b.js' } }),
+    'b.js': '',
+  }
+  it.each([
+    [
+      'nixpacks.toml',
+      '[phases.install]\ncmds = ["...", "node fetch.js"]\n[phases.build]\ncmds = ["node before.js", "...", "node after.js"]\n',
+    ],
+    [
+      'railpack.json',
+      json({
+        steps: {
+          install: { commands: ['...', { cmd: 'node fetch.js' }] },
+          build: { commands: ['node before.js', '...', { cmd: 'node after.js', customName: 'after' }] },
+        },
+      }),
+    ],
+  ])('run with them, in the order of %s', (file, text) => {
+    expect(plan({ ...scripts, [file]: text })).toMatchObject({
+      install_command: 'npm install && node fetch.js',
+      build_command: 'node before.js && npm run build && node after.js',
+    })
+  })
+  it('are all there is where nothing is detected', () => {
+    const only = (commands: unknown[]) =>
+      plan({ ...node, 'railpack.json': json({ steps: { build: { commands } } }) }).build_command
+    expect([only(['...', 'node a.js']), only(['...'])]).toEqual(['node a.js', null])
+  })
+  it('are told where they are none: copies, paths and variables of a step', () => {
+    const commands = ['node a.js', { src: '.', dest: '/x' }, { path: '/x/bin' }, { name: 'A', value: '1' }]
+    const found = { ...node, 'railpack.json': json({ steps: { build: { commands } } }) }
+    expect(plan(found).build_command).toBe('node a.js')
+    expect(rows(found, 'ignored')).toEqual([
+      'steps.build.commands: src (railpack.json)',
+      'steps.build.commands: path (railpack.json)',
+      'steps.build.commands: name (railpack.json)',
+    ])
+  })
+})
+
 describe('packages that a file names', () => {
   const image = (files: Record<string, string>) => plan({ ...node, ...files }).dockerfile
   it.each([
