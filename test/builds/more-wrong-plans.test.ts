@@ -86,6 +86,27 @@ describe('Nx workspaces', () => {
         },
       }),
     }).start_command
+  it.each([
+    ['@nx/vite/plugin', { 'vite.config.mjs': 'export default {}', 'index.html': '' }],
+    ['@nx/next/plugin', { 'next.config.js': 'module.exports = {}' }],
+    ['@nx/webpack', { 'webpack.config.js': "module.exports = { target: 'node' }" }],
+  ])('are built by the target that the options of a plugin name: %s', (plugin, files) => {
+    const options = (name: string, key = 'buildTargetName') => [
+      { plugin: '@nx/jest/plugin', options: { targetName: 'test' } },
+      { plugin, options: { [key]: name } },
+    ]
+    const built = (plugins: unknown) =>
+      plan({
+        'nx.json': json({ plugins }),
+        'package.json': json({ devDependencies: { nx: '20', vite: '6', next: '15', react: '19' } }),
+        'apps/desk/package.json': json({ name: '@acme/desk' }),
+        ...Object.fromEntries(Object.entries(files).map(([name, text]) => [`apps/desk/${name}`, text])),
+      }).build_command
+    expect(built(options('compile'))).toBe('npx nx run @acme/desk:compile')
+    expect(built([{ plugin }])).toBe('npx nx build @acme/desk')
+    // What does not belong into a command is not put there.
+    expect(built(options('compile; reboot'))).toBe('npx nx build @acme/desk')
+  })
   it('start a server by the file that its executor writes', () => {
     const main = 'apps/api/src/server.ts'
     expect(server('@nx/esbuild:esbuild', { main })).toBe('node dist/apps/api/server.js')

@@ -10,9 +10,12 @@ interface Project {
   kind: 'server' | 'static' | 'next'
   /** What starts a server, where it is not `main.js` in the output. */
   start?: string
+  /** Target that builds it, where it is not `build`. */
+  target?: string
 }
 
 const WORD = /^[@\w./-]{1,120}$/
+const TARGET = /^[\w-]{1,60}$/
 const FRONT_END = /^(?:web|www|site|website|frontend|front|client|app|shop|store|portal|dashboard)$/
 
 /**
@@ -41,7 +44,9 @@ export function nxPlan(app: NodeApp): FrameworkPlan | undefined {
     projects.find(({ kind }) => kind !== 'server') ??
     projects[0]
   if (project === undefined) return undefined
-  const build = { build: `nx build ${project.name}`, own_build: true }
+  const { name, target = 'build' } = project
+  const line = target === 'build' ? `nx build ${name}` : `nx run ${name}:${target}`
+  const build = { build: line, own_build: true }
   if (project.kind === 'static') return { kind: 'static', ...build, output: project.output, fallback: 'spa' }
   return {
     kind: 'server',
@@ -95,7 +100,23 @@ function projectOf(tree: SourceTree, folder: string): Project | undefined {
   const build = at(targets, 'build')
   const executor = textAt(build, 'executor') ?? textAt(build, 'builder')
   const written = executor === undefined ? undefined : declaredProject({ name, folder, targets, executor })
-  return written ?? inferredProject(tree, name, folder)
+  if (written !== undefined) return written
+  const inferred = inferredProject(tree, name, folder)
+  return inferred && { ...inferred, target: inferredTarget(tree, folder) }
+}
+
+/** Tools from which Nx infers a target that builds, by their configuration. */
+const TOOLS = ['next', 'nuxt', 'react-router', 'astro', 'rsbuild', 'vite', 'webpack', 'rspack']
+
+/** The name of that target, where the options of the tool's plugin give it another one than `build`. */
+function inferredTarget(tree: SourceTree, folder: string): string | undefined {
+  const tool = TOOLS.find((name) => configText(tree.sub(folder), `${name}.config`) !== '')
+  const plugins = at(readJson(tree, 'nx.json'), 'plugins')
+  const plugin = (Array.isArray(plugins) ? plugins : []).find(
+    (one) => textAt(one, 'plugin')?.includes(tool === 'react-router' ? 'router' : `/${tool}`) === true,
+  )
+  const named = textAt(plugin, 'options', 'buildTargetName')
+  return named !== undefined && TARGET.test(named) ? named : undefined
 }
 
 /** What a target says that names its executor. */
