@@ -19,6 +19,8 @@ const ENTRIES = [
   'src/app',
 ].flatMap((base) => ['.ts', '.tsx', '.js', '.mjs'].map((extension) => base + extension))
 const PORT = 8000
+/** Names of tasks that serve, beside `start`. */
+const SERVING = ['serve', 'prod', 'production']
 
 /** Deno, and Fresh on it. The runtime comes from npm, like Bun's, so that one image serves all three. */
 export const deno: Stack = {
@@ -62,9 +64,18 @@ type Task = (name: string) => string | null | undefined
 function startLine(task: Task, entry: string | undefined, is_built: boolean): string | null {
   if (task('start') !== undefined && !/--watch/.test(task('start')!)) return 'deno task start'
   if (is_built) return 'deno serve -A --port $PORT _fresh/server.js'
+  const named = SERVING.find((name) => task(name) !== undefined && !/--watch/.test(task(name)!))
+  if (named !== undefined) return `deno task ${named}`
   if (entry !== undefined) return `deno run --allow-all ${entry}`
   const name = ['preview', 'dev'].find((each) => task(each) !== undefined)
   return name === undefined ? null : `deno task ${name}`
+}
+
+/** The program that a task which serves runs, where it lies elsewhere than programs usually do. */
+function entryOfTasks(tree: SourceTree, task: Task): string | undefined {
+  const commands = ['start', ...SERVING, 'dev'].map((name) => task(name) ?? '')
+  const files = commands.flatMap((command) => command.match(/(?<=\s)[\w./-]{1,120}\.[jt]sx?(?=\s|$)/g) ?? [])
+  return files.map((file) => file.replace(/^\.\//, '')).find((file) => tree.has(file))
 }
 
 function planDeno({ tree, version_request }: StackContext) {
@@ -82,6 +93,7 @@ function planDeno({ tree, version_request }: StackContext) {
   }
   const entry =
     firstOf(tree, ENTRIES) ??
+    entryOfTasks(tree, task) ??
     filesIn(tree).find((path) => /\.[jt]sx?$/.test(path) && importsDeno(skim(tree, path)))
   const build = task('build') === undefined ? null : 'deno task build'
   const lume = framework === 'lume'
