@@ -116,7 +116,8 @@ function frameworkPlan(tree: SourceTree, uses: (...names: string[]) => boolean):
       ...none,
       framework: 'jekyll',
       start: null,
-      build: 'bundle exec jekyll build',
+      // Whatever folder its configuration names.
+      build: 'bundle exec jekyll build --destination _site',
       port: 8080,
       site: '_site',
     }
