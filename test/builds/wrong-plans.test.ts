@@ -148,6 +148,22 @@ describe('versions', () => {
   })
 })
 
+describe('the port', () => {
+  const port = (expression: string) =>
+    plan({
+      'package.json': json({ scripts: { start: 'node a.js' } }),
+      'a.js': `http.createServer(answer).listen(${expression})`,
+    }).port
+  it.each([
+    ['4567', 4567],
+    ["4567, '0.0.0.0'", 4567],
+    ['4000 + 567', 3000],
+    ['4000 + Number(index), done', 3000],
+  ])('is what listen(%s) is given, and no part of a sum', (expression, expected) => {
+    expect(port(expression)).toBe(expected)
+  })
+})
+
 describe("npm's lockfile", () => {
   const files = (range: string) => ({
     'package.json': json({ scripts: { start: 'node a.js' }, dependencies: { ms: '^2.1.3' } }),

@@ -148,7 +148,7 @@ export function portOfSource(tree: SourceTree, start: string): number | undefine
     return undefined
   for (const text of texts) {
     const found =
-      /\.listen\(\s{0,20}(\d{2,5})\b/.exec(text)?.[1] ??
+      /\.listen\(\s{0,20}(\d{2,5})\s{0,20}[,)]/.exec(text)?.[1] ??
       /\bport['"]?\s{0,9}[:=]\s{0,9}['"]?(\d{2,5})\b/i.exec(text)?.[1]
     if (found !== undefined && Number(found) > 0 && Number(found) < 65_536) return Number(found)
   }
