@@ -42,11 +42,18 @@ export const go: Stack = {
   plan: planGo,
 }
 
-function planGo({ tree, version_request }: StackContext) {
+function planGo({ tree, declared, version_request }: StackContext) {
   const module_file = tree.read('go.mod') ?? ''
   const manifest = module_file === '' ? 'go.work' : 'go.mod'
   const work_file = tree.read('go.work') ?? ''
-  const main = mainPackage(tree)
+  const mains = mainPackages(tree)
+  const main = mains.find((folder) => starts(declared.start_command?.value, folder)) ?? mains[0] ?? ''
+  const others = [
+    ...Object.values(declared.processes?.value ?? {}),
+    declared.release_command?.value,
+    ...(declared.cron_jobs?.value ?? []).map(({ command }) => command),
+  ]
+  const beside = mains.filter((folder) => folder !== main && others.some((line) => starts(line, folder)))
   const requested = /^(?:toolchain[ \t]+go|go[ \t]+)(\d+\.\d+(?:\.\d+)?)/m.exec(
     `${module_file}\n${work_file}`,
   )?.[1]
@@ -61,7 +68,9 @@ function planGo({ tree, version_request }: StackContext) {
     .map((path) => tree.read(path) ?? '')
     .join('\n')}`
   const framework = FRAMEWORKS.find(([, path]) => modules.includes(path))?.[0] ?? null
-  const build = `go build -trimpath -ldflags=-s -o /app/bin/app ${main === '' ? '.' : shellWord(`./${main}`)}`
+  const build = [buildLine('app', main), ...beside.map((folder) => buildLine(nameOf(folder), folder))].join(
+    ' && ',
+  )
   const port = portOf(tree, main)
   const has_modules = tree.has('go.mod') || tree.has('go.work')
   const vendored = tree.has('vendor/modules.txt')
@@ -138,8 +147,24 @@ function goLayout(
   }
 }
 
-/** Folder of the main package: the root, then `cmd/<name>` with the likeliest name, then any. */
-function mainPackage(tree: SourceTree): string {
+const buildLine = (name: string, folder: string): string =>
+  `go build -trimpath -ldflags=-s -o /app/bin/${name} ${folder === '' ? '.' : shellWord(`./${folder}`)}`
+
+const nameOf = (folder: string): string => folder.split('/').at(-1)!
+
+/** Whether a command starts the program of this folder, by the name that it has in `bin`. */
+function starts(command: string | undefined, folder: string): boolean {
+  const name = nameOf(folder)
+  const program = command?.trim().split(/\s+/, 1)[0]
+  return (
+    /^[A-Za-z0-9][\w.-]*$/.test(name) &&
+    program !== undefined &&
+    ['bin/', './bin/', '/app/bin/', './', ''].some((path) => program === path + name)
+  )
+}
+
+/** Folders of main packages: the root, then `cmd/<name>` with the likeliest name, then any. */
+function mainPackages(tree: SourceTree): string[] {
   const mains = filesWithSuffix(tree, ['.go'], 4)
     .filter(
       (path) =>
@@ -149,7 +174,6 @@ function mainPackage(tree: SourceTree): string {
     )
     .map(folderOf)
   const folders = [...new Set(mains)]
-  if (folders.includes('')) return ''
   const module_name = /^module[ \t]+(\S{1,200})/m
     .exec(tree.read('go.mod') ?? '')?.[1]
     ?.replace(/\/v\d+$/, '')
@@ -157,6 +181,7 @@ function mainPackage(tree: SourceTree): string {
     .at(-1)
   const likely = [module_name, 'server', 'web', 'api', 'app', 'main', 'http', 'service', 'backend']
   const rank = (folder: string) => {
+    if (folder === '') return -100
     const place = likely.indexOf(folder.split('/').at(-1))
     const by_name = place < 0 ? 50 : place
     return (
@@ -165,7 +190,7 @@ function mainPackage(tree: SourceTree): string {
       folder.split('/').length * 5
     )
   }
-  return folders.sort((a, b) => rank(a) - rank(b) || compare(a, b))[0] ?? ''
+  return folders.sort((a, b) => rank(a) - rank(b) || compare(a, b))
 }
 
 function isMain(tree: SourceTree, path: string): boolean {

@@ -191,6 +191,19 @@ function runsThroughInstaller(installer: PythonInstaller, commands: import('./st
   )
 }
 
+const ENVIRONMENT = {
+  PATH: '/opt/venv/bin:$PATH',
+  VIRTUAL_ENV: '/opt/venv',
+  PYTHONUNBUFFERED: '1',
+  PYTHONDONTWRITEBYTECODE: '1',
+}
+
+/** The line that installs the members of a workspace, unless packages are installed in another way. */
+const membersOf = (
+  { install, install_members }: PythonInstaller,
+  commands: import('./stack.ts').Commands,
+): string[] => (install_members !== undefined && commands.install === install ? [install_members] : [])
+
 function pythonLayout(
   tree: SourceTree,
   project: PythonProject,
@@ -210,12 +223,6 @@ function pythonLayout(
   const conda = installer.name === 'conda'
   // An environment of conda brings its own interpreter and libraries, so that it runs anywhere.
   const image = conda ? baseImage('conda') : baseImage('python', version)
-  const environment = {
-    PATH: '/opt/venv/bin:$PATH',
-    VIRTUAL_ENV: '/opt/venv',
-    PYTHONUNBUFFERED: '1',
-    PYTHONDONTWRITEBYTECODE: '1',
-  }
   const venv =
     version === '2.7' ? 'pip install virtualenv && virtualenv /opt/venv' : 'python -m venv /opt/venv'
   const extra = commands.own_start ? (plan.extra_packages ?? []) : []
@@ -228,7 +235,7 @@ function pythonLayout(
     // The installer lives outside the app's environment, so that their packages cannot clash.
     build_setup: conda ? [] : [...installer.setup, venv],
     build_env: {
-      ...environment,
+      ...ENVIRONMENT,
       UV_PROJECT_ENVIRONMENT: '/opt/venv',
       UV_LINK_MODE: 'copy',
       POETRY_VIRTUALENVS_CREATE: 'false',
@@ -237,7 +244,7 @@ function pythonLayout(
       PIPENV_VERBOSITY: '-1',
     },
     runtime_env: {
-      ...environment,
+      ...ENVIRONMENT,
       ...(runsThroughInstaller(installer, commands) ? INSTALLER_AT_RUN_TIME : {}),
       ...plan.env,
     },
@@ -247,6 +254,7 @@ function pythonLayout(
       extra.length > 0
         ? [installer.name === 'uv' ? `uv pip install ${extra.join(' ')}` : `pip install ${extra.join(' ')}`]
         : [],
+    before_build: membersOf(installer, commands),
     node_assets: nodeAssets(tree),
     build:
       commands.build === plan.build && commands.build !== null && (plan.folder ?? '') !== ''

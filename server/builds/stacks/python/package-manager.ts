@@ -11,6 +11,8 @@ export interface PythonInstaller {
   setup: readonly string[]
   /** Null when nothing is to be installed. */
   install: string | null
+  /** Installs the members of a workspace, which import one another, once their source is there. */
+  install_members?: string
   /** Files that decide what is installed; empty when the source itself is part of it. */
   manifests: readonly string[]
 }
@@ -39,6 +41,10 @@ export function chooseInstaller(tree: SourceTree, project: PythonProject): Pytho
       source: 'uv.lock',
       setup: ['pip install --no-cache-dir uv'],
       install: `uv sync --frozen --no-dev --no-install-workspace${members.length > 1 ? ' --all-packages' : ''}`,
+      // What was installed beside the locked packages stays; the root is run from its folder.
+      ...(members.length > 1 && at(project.pyproject, 'tool', 'uv', 'workspace') !== undefined
+        ? { install_members: 'uv sync --frozen --no-dev --all-packages --no-install-project --inexact' }
+        : {}),
       manifests: hasLocalPackages(tree)
         ? []
         : [...has('uv.lock', 'README.md', '.python-version'), ...members],
