@@ -59,6 +59,8 @@ export interface DetectOptions extends BuildOverrides {
   app?: string
   /** Root of the repository, when the app lies in a folder of it. */
   repository?: string
+  /** What else its author should hear of, by the rest of the repository. */
+  warnings?: readonly string[]
   /** What the file of the project says about the app. */
   project_file?: ProjectFileSettings
 }

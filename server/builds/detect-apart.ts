@@ -23,12 +23,12 @@ const tooMuch = (what: string) =>
 
 /** The stacks and their parsers are loaded by the first build: a start needs none of them. */
 async function detectHere(directory: string, overrides: DetectOptions): Promise<BuildPlan> {
-  const [{ detect }, { openTree }, { withProjectFile }] = await Promise.all([
+  const [{ detect }, { openTree }, { withRepository }] = await Promise.all([
     import('./detect.ts'),
     import('./source-tree.ts'),
     import('./project-settings.ts'),
   ])
-  return detect(openTree(directory), await withProjectFile(directory, overrides))
+  return detect(openTree(directory), await withRepository(directory, overrides))
 }
 
 /** Loading what detection is made of takes longer than looking at a usual source. */

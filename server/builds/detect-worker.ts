@@ -1,13 +1,13 @@
 import { parentPort } from 'node:worker_threads'
 import { type DetectOptions, detect } from './detect.ts'
 import { DetectionError } from './plan.ts'
-import { withProjectFile } from './project-settings.ts'
+import { withRepository } from './project-settings.ts'
 import { openTree } from './source-tree.ts'
 
 /** Entry of the thread that looks at one folder; the server is built with it as a file of its own. */
 async function look({ directory, overrides }: { directory: string; overrides: DetectOptions }) {
   try {
-    const options = await withProjectFile(directory, overrides)
+    const options = await withRepository(directory, overrides)
     parentPort?.postMessage({ plan: detect(openTree(directory), options) })
   } catch (error) {
     if (!(error instanceof DetectionError)) throw error

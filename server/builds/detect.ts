@@ -81,7 +81,7 @@ function finish(
   tree: SourceTree,
   proposal: StackProposal,
   declared: DeclaredSettings,
-  { build_args = [], build_secrets = false, project_file }: DetectOptions,
+  { build_args = [], build_secrets = false, project_file, warnings = [] }: DetectOptions,
 ): BuildPlan {
   const others = declared.processes?.value ?? {}
   const beside_web = project_file?.has_web && declared.processes?.source === project_file.name
@@ -130,6 +130,7 @@ function finish(
     explanation: mergeExplanations(
       [
         ...declaredExplanations(declared),
+        ...warnings.flatMap((text) => because('warning', text, 'package.json')),
         ...(web ? [] : because('web', 'none: no process takes requests', declared.processes?.source ?? '')),
         ...(declared.port === undefined ? because('port', fixed_port?.toString(), 'the start command') : []),
         ...site.explanation,

@@ -1,5 +1,8 @@
+import { realpathSync } from 'node:fs'
+import { isAbsolute, relative } from 'node:path'
 import type { ProjectApp, ProjectFile } from '#server/project-file/schema'
 import type { DetectOptions, ProjectFileSettings, SettingValues } from './declared.ts'
+import { outsidePackages, outsideWarning } from './outside-packages.ts'
 import { DetectionError, type HealthCheckPlan } from './plan.ts'
 import { openTree } from './source-tree.ts'
 
@@ -49,7 +52,7 @@ const settingsOf = (name: string, app: ProjectApp): ProjectFileSettings => ({
  * Adds what `portreeve.yaml` in the root of the repository says about an app, which lies in `directory`. Throws
  * a DetectionError that says where the file is wrong. Its reader is loaded only where there is a file.
  */
-export async function withProjectFile(directory: string, options: DetectOptions): Promise<DetectOptions> {
+async function withProjectFile(directory: string, options: DetectOptions): Promise<DetectOptions> {
   const tree = openTree(options.repository ?? directory)
   const name = NAMES.find((each) => tree.read(each) !== undefined)
   if (name === undefined) return options
@@ -66,4 +69,13 @@ export async function withProjectFile(directory: string, options: DetectOptions)
       [name],
     )
   }
+}
+
+/** Adds what the rest of the repository says about an app that lies in a folder of it. */
+export async function withRepository(directory: string, options: DetectOptions): Promise<DetectOptions> {
+  const folder = options.repository === undefined ? '' : relative(realpathSync(options.repository), directory)
+  const is_below = folder !== '' && !folder.startsWith('..') && !isAbsolute(folder)
+  const names = is_below ? outsidePackages(openTree(options.repository!), folder) : []
+  const warnings = names.length === 0 ? [] : [outsideWarning(names, folder)]
+  return withProjectFile(directory, { ...options, warnings })
 }

@@ -135,6 +135,24 @@ describe('a deployment', () => {
     },
   )
 
+  it('says of a package outside of the base directory where it lies, not that no registry has it', async () => {
+    api.fakes.git.commit(URL, 'main', {
+      'package.json': '{"workspaces":["services/*","shared"]}',
+      'shared/package.json': '{"name":"@shop/shared"}',
+      'services/api/package.json':
+        '{"name":"@shop/api","scripts":{"start":"node s.js"},"dependencies":{"@shop/shared":"1.0.0","ms":"2"}}',
+    })
+    const log = ["npm error 404  The requested resource '@shop/shared@1.0.0' could not be found"]
+    api.fakes.engine.behave('*', { build: 'fail', build_log: log })
+    const { id } = (await create({ base_directory: 'services/api' })).body.data
+    await api.services.jobs.idle()
+    const [{ id: deployment_id }] = await deployments(id)
+    const { error, plan } = (await api.as('viewer').get(`/api/deployments/${deployment_id}`)).body.data
+    expect(error).toMatchObject({ code: 'build_failed', log })
+    expect(error.hint).toMatch(/^`@shop\/shared` of this repository lies outside of the base directory/)
+    expect(plan.explanation).toContainEqual({ field: 'warning', value: error.hint, source: 'package.json' })
+  })
+
   it('gives traffic back when the new release dies in its soak', async () => {
     api.fakes.git.commit(URL, 'main', SERVER)
     const { id } = (await create()).body.data

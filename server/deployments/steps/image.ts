@@ -4,7 +4,7 @@ import { type BuildPlan, overridesOf } from '#server/builds/plan'
 import { buildArguments, buildSecrets, portOf, runtimeValues } from '#server/env/resolved'
 import { sourceFolder } from '#server/platform/archive/source-folder'
 import { Fatal } from '#server/kernel/jobs/definition'
-import type { BuildLogLine, Image } from '#server/platform/engine/engine'
+import { type BuildLogLine, EngineError, type Image } from '#server/platform/engine/engine'
 import { requestOf } from '../repository.ts'
 import { hasWeb, requireSound } from '../processes.ts'
 import { settingsOf, strangeProcesses } from '../release-settings.ts'
@@ -125,7 +125,7 @@ async function make(context: DeployContext, step: DeployStep, app: DeployedApp):
         })
       : plan.dockerfile
   await makeRoom(context, app, onLog)
-  return context.engine.buildImage(
+  const building = context.engine.buildImage(
     {
       context: sourceFolder(
         sourceDirectory(context, deployment_id),
@@ -147,6 +147,20 @@ async function make(context: DeployContext, step: DeployStep, app: DeployedApp):
     },
     step.signal,
   )
+  return building.catch((error: unknown) => {
+    throw asWarned(error, plan)
+  })
+}
+
+/** A failure that the plan warned of: the warning knows the repository, a tool what it was handed alone. */
+function asWarned(error: unknown, { explanation }: BuildPlan): unknown {
+  if (!(error instanceof EngineError) || error.code !== 'build_failed') return error
+  const told = error.log.join('\n')
+  const warning = explanation.find(
+    ({ field, value }) =>
+      field === 'warning' && [...value.matchAll(/`([^`]+)`/g)].some(([, name]) => told.includes(name!)),
+  )
+  return warning ? new EngineError(error.code, error.message, warning.value, { log: error.log }) : error
 }
 
 /** Builds or pulls the image, or takes that of an earlier release, and fixes the release. */

@@ -39,10 +39,18 @@ function exposedPorts(dockerfile: string): number[] {
 }
 
 /** The failure that a behaviour asks for, in the words of the real adapter. */
-function buildFailure(kind: Exclude<FakeBehaviour['build'], undefined | 'hang'>): EngineError {
+function buildFailure(
+  kind: Exclude<FakeBehaviour['build'], undefined | 'hang'>,
+  log: readonly string[] = [],
+): EngineError {
   switch (kind) {
     case 'fail':
-      return new EngineError('build_failed', 'The command `npm run build` failed with exit code 1.')
+      return new EngineError(
+        'build_failed',
+        'The command `npm run build` failed with exit code 1.',
+        undefined,
+        { log },
+      )
     case 'out_of_memory':
       return new EngineError(
         'out_of_memory',
@@ -73,7 +81,7 @@ async function pretendBuild(behaviour: FakeBehaviour, spec: BuildSpec, signal: A
   const aborted = await pause(hangs ? spec.limits.timeout_ms : (behaviour.build_duration_ms ?? 0), signal)
   if (aborted) throw new EngineError('aborted', 'The build was cancelled.')
   if (hangs) throw buildFailure('timeout')
-  if (behaviour.build && behaviour.build !== 'hang') throw buildFailure(behaviour.build)
+  if (behaviour.build && behaviour.build !== 'hang') throw buildFailure(behaviour.build, behaviour.build_log)
 }
 
 async function pretendPull(
