@@ -132,6 +132,7 @@ async function answer(began: Call): Promise<unknown> {
   )
   const is_upload = sendsFile(definition, event)
   const body = definition.body && !is_upload ? parseBody(definition.body, raw_body?.value) : undefined
+  if (by_body) requireOneProject(definition, project_id, body)
   const run = async () => {
     const result: unknown = await definition.handler({
       params,
@@ -241,6 +242,14 @@ function projectOf(call: Call, body: unknown): string | undefined {
     return project_id
   }
   return scope === 'body' ? namedProject(call, body) : undefined
+}
+
+/** What decides the project is in one only: another that is named beside it would silently be passed over. */
+function requireOneProject({ scope }: AnyEndpoint, project_id: string | undefined, body: unknown): void {
+  if (typeof scope !== 'object') return
+  const named = own(body as Record<string, unknown> | null | undefined, 'project_id')
+  if (named !== undefined && named !== project_id)
+    throw invalid('project_id', `is another project than that of the ${scope.noun}. Leave it out.`)
 }
 
 /** The project that the body names, else the default one. */

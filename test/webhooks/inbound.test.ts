@@ -42,6 +42,17 @@ const push = (hook: { url: string; secret: string }, change: object = {}, header
 }
 const latest = async () => (await api.as('viewer').get(`/api/apps/${app_id}/deployments`)).body.data[0]
 
+it('a hook of an app that is said to be in another project is refused instead of made where the app is', async () => {
+  const other = (await api.as('admin').post('/api/projects', { name: 'other' })).body.data.id
+  const hook = { kind: 'deployment', app_id }
+  const { status, body } = await api.as('admin').post('/api/webhooks', { ...hook, project_id: other })
+  expect([status, body.error?.details]).toEqual([422, [{ path: 'project_id', message: expect.any(String) }]])
+  const { project_id } = (await api.as('viewer').get(`/api/apps/${app_id}`)).body.data
+  expect((await create({ ...hook, project_id })).project_id).toBe(project_id)
+  const check = { name: 'Shop', target: 'https://shop.example.com', app_id, project_id: other }
+  expect((await api.as('admin').post('/api/monitoring/uptime', check)).status).toBe(422)
+})
+
 describe('a push that a forge tells', () => {
   it('deploys that very commit, and the delivery log says so', async () => {
     const hook = await create({ kind: 'git', provider: 'github', app_id })
