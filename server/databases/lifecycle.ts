@@ -17,6 +17,8 @@ export interface StartPayload extends DatabasePayload {
   restart: boolean
   /** Looks for a newer image of the same version. */
   fresh: boolean
+  /** A restore waits to fill it: until that has ended, nobody is told that it runs. */
+  to_fill?: true
 }
 export interface DeletePayload extends DatabasePayload {
   backup_id: string | null
@@ -34,7 +36,7 @@ export const UPGRADE_KIND = 'database.upgrade'
 /** What is queued so that the server of a database runs as its row says. */
 export const startRequest = (
   { id, project_id }: { id: string; project_id: string },
-  how: Pick<StartPayload, 'restart' | 'fresh'>,
+  how: Pick<StartPayload, 'restart' | 'fresh' | 'to_fill'>,
 ) => ({
   kind: START_KIND,
   lane: `database:${id}`,
@@ -50,7 +52,7 @@ export function databaseJob<P extends DatabasePayload, S extends object>(
     kind: string
     initial: (payload: P) => S
     steps: readonly Step<P, S>[]
-    succeeded: DatabaseEventName
+    succeeded: DatabaseEventName | ((payload: P) => DatabaseEventName)
     /** What a failure or a cancel means; `keep` where everything is as it was before. */
     failed: DatabaseEventName
   },
@@ -64,12 +66,14 @@ export function databaseJob<P extends DatabasePayload, S extends object>(
       const row = repository.find(subject)
       return row ? redactor(vault.readable(row))(text) : text
     },
-    onEnd({ subject }, outcome: Outcome) {
+    onEnd({ subject, payload }, outcome: Outcome) {
       const row = repository.find(subject)
       const succeeded = outcome.status === 'succeeded' && !outcome.failure
       const { message = 'The work was cancelled.', hint } = outcome.failure ?? {}
       const last_error = succeeded ? null : [message, hint].filter(Boolean).join(' ')
-      const event = succeeded ? job.succeeded : job.failed
+      const reached =
+        typeof job.succeeded === 'function' ? job.succeeded(JSON.parse(payload) as P) : job.succeeded
+      const event = succeeded ? reached : job.failed
       // One that is being deleted meanwhile stays so.
       if (!row || !databaseMachine.accepts(row.status, event)) return
       // Work that was asked for meanwhile waits behind this, and ends its status itself.
@@ -87,7 +91,7 @@ const startJob = (room: Workroom) =>
   databaseJob<StartPayload, object>(room, {
     kind: START_KIND,
     initial: () => ({}),
-    succeeded: 'ready',
+    succeeded: ({ to_fill }) => (to_fill ? 'fill' : 'ready'),
     failed: 'fail',
     steps: [
       {

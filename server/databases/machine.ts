@@ -2,14 +2,14 @@ import { createMachine } from '#server/kernel/machine'
 import type { DatabaseStatus } from './schema.ts'
 
 /** What happens to a database. */
-export type DatabaseEventName = 'ready' | 'fail' | 'stop' | 'restore' | 'upgrade' | 'keep' | 'delete'
+export type DatabaseEventName = 'ready' | 'fill' | 'fail' | 'stop' | 'restore' | 'upgrade' | 'keep' | 'delete'
 
 /**
- * `ready`: its server answers. `fail`: it does not, although it should. `keep`: what was tried did not work
+ * `ready`: its server answers. `fill`: it does, and waits for the data that it was made for. `fail`: it does not, although it should. `keep`: what was tried did not work
  * out, and the data is as it was before.
  */
 export const databaseMachine = createMachine<DatabaseStatus, DatabaseEventName>('a database', {
-  creating: { ready: 'running', fail: 'failed', delete: 'deleting' },
+  creating: { ready: 'running', fill: 'restoring', fail: 'failed', delete: 'deleting' },
   running: {
     ready: 'running',
     fail: 'failed',

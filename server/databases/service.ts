@@ -22,6 +22,13 @@ import { lineOf } from './versions.ts'
 
 export type ServiceOptions = DatabaseContext & { audit: AuditTrail; jobs: Jobs }
 
+/** What a person does not say of a new database. */
+interface CreateOptions {
+  preview_id?: string | null
+  id?: string
+  /** A restore that is queued right behind it fills it. */
+  to_fill?: boolean
+}
 const DEFAULT_MEMORY_BYTES = 512 * 1024 ** 2
 
 /** What people do to databases: each is row, event, audit line and job in one transaction. */
@@ -77,7 +84,7 @@ export function createDatabaseService(options: ServiceOptions) {
       project_id: row.project_id,
       payload,
     })
-  const start = (row: DatabaseRow, how: Pick<StartPayload, 'restart' | 'fresh'>) =>
+  const start = (row: DatabaseRow, how: Pick<StartPayload, 'restart' | 'fresh' | 'to_fill'>) =>
     jobs.enqueue<StartPayload>(startRequest(row, how))
 
   /** Throws 409 when the machine does not know the event in this state; nothing is written yet. */
@@ -112,8 +119,7 @@ export function createDatabaseService(options: ServiceOptions) {
       actor: Actor,
       project_id: string,
       body: NewDatabase,
-      preview_id: string | null = null,
-      id = newId('db'),
+      { preview_id = null, id = newId('db'), to_fill = false }: CreateOptions = {},
     ): Database {
       const engine = engineOf(body.engine)
       const version = body.version ?? engine.lines[0]
@@ -160,7 +166,7 @@ export function createDatabaseService(options: ServiceOptions) {
         const share = ports.share(project_id)
         repository.insert(row)
         ports.requireShare(project_id, share)
-        start(row, { restart: false, fresh: false })
+        start(row, { restart: false, fresh: false, ...(to_fill ? { to_fill } : {}) })
         note(row, 'database.created', {}, actor)
         record(actor, row, 'create', { after: audited(row) })
         return view(row)

@@ -293,6 +293,20 @@ describe('a restore', () => {
     expect(body.data.target_id).not.toBe(id)
     expect(volumes()).toHaveLength(2)
   })
+  it('into a new database is never said to run before its data are there', async () => {
+    const { id: backup_id } = await backUp()
+    const since = api.events(0).length
+    const { body } = await api
+      .as('owner')
+      .post(`/api/backups/${backup_id}/restore`, { mode: 'new', name: 'orders-copy' })
+    await api.services.jobs.idle()
+    const { target_id } = body.data
+    const told = api
+      .events(0)
+      .slice(since)
+      .flatMap(({ type, payload }) => (payload.database_id === target_id ? [type] : []))
+    expect(told).toEqual(['database.created', 'database.restoring', 'database.replaced', 'database.running'])
+  })
   it('into a new database beside the present one needs a name: 422', async () => {
     const { id: backup_id } = await backUp()
     const answer = await api.as('owner').post(`/api/backups/${backup_id}/restore`, { mode: 'new' })

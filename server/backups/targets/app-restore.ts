@@ -112,7 +112,7 @@ export function createAppRestore(
       if (databases.find(id)) continue
       const limits = { cpus, memory_bytes }
       const body = { name: new_name, engine: engine as EngineName, version, public: false, limits }
-      databases.create(PLATFORM, project_id, body, null, id)
+      databases.create(PLATFORM, project_id, body, { id, to_fill: true })
     }
     const isMade = ({ id }: { id: string }) => databases.find(id)?.status !== 'creating'
     while (!plan.databases.every(isMade)) await wait(PAUSE_MS, undefined, { signal })

@@ -53,7 +53,7 @@ export function admitRestore(
   { target_id, mode }: Pick<RestoreRequest, 'target_id' | 'mode'>,
 ): void {
   const row = databases.find(target_id)
-  // The job that makes a new database comes before this one in its lane.
+  // A version before this one queued it without saying what for.
   if (mode === 'new' && row?.status === 'running') databases.advance(row.id, 'restore')
   if (databases.find(target_id)?.status !== 'restoring')
     throw new Fatal('not_ready', row?.last_error ?? 'The new database could not be made.')
@@ -158,7 +158,7 @@ export function createDatabaseTarget(
           ...(version === null ? {} : { version }),
           limits: { cpus: limits?.cpus ?? 1, ...(limits ? { memory_bytes: limits.memory_bytes } : {}) },
         }
-        const made = port().create(PLATFORM, project_id, body, preview_id)
+        const made = port().create(PLATFORM, project_id, body, { preview_id, to_fill: true })
         return made.id
       },
       async prepare(request, open, signal) {
