@@ -3,6 +3,7 @@ import { PassThrough, Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { Fatal } from '#server/kernel/jobs/definition'
 import { redactor } from '#server/kernel/redact'
+import { shellWord } from '#server/kernel/shell-word'
 import type { Engine } from '#server/platform/engine/engine'
 import type { ContainerCommand } from './engine.ts'
 import type { CommandResult, CommandStreams, DatabaseInstance } from './instance.ts'
@@ -78,12 +79,38 @@ export async function succeeds(
   instance: DatabaseInstance,
   command: ContainerCommand,
   signal: AbortSignal,
+  streams: CommandStreams = {},
 ): Promise<boolean> {
   try {
-    return (await instance.run(command, {}, signal)).exit_code === 0
+    return (await instance.run(command, streams, signal)).exit_code === 0
   } catch (error) {
     if (signal.aborted) throw error
     return false
+  }
+}
+
+/** How often a server that took a connection is asked whether it takes commands, too. */
+const ASKS = 100
+
+/**
+ * A command that is begun now and waits, without any work, until `awaited` comes and then until its server takes
+ * commands: a shell that reads one line before it becomes the command. Where that line never comes, its input ends,
+ * and it with that.
+ */
+export function heldBack(
+  { argv, env, stdin = '' }: ContainerCommand,
+  probe: ContainerCommand,
+  awaited: Promise<unknown>,
+): { command: ContainerCommand; input: Readable } {
+  async function* lines() {
+    await awaited
+    yield Buffer.from(`\n${stdin}`)
+  }
+  const asking = `${probe.argv.map(shellWord).join(' ')} < /dev/null > /dev/null 2>&1`
+  const script = `read -r _ || exit; n=0; until ${asking} || [ $n = ${ASKS} ]; do n=$((n+1)); sleep 0.02; done; exec "$@"`
+  return {
+    command: { argv: ['sh', '-c', script, 'sh', ...argv], env: { ...probe.env, ...env } },
+    input: Readable.from(lines()),
   }
 }
 

@@ -5,11 +5,14 @@ import type { Engine, Instance } from '#server/platform/engine/engine'
 import { createSelfSigned } from '#server/platform/ingress/self-signed'
 import { refusesTcp } from '#server/platform/tcp'
 import { networkOf } from '#server/platform/engine/network-name'
-import { lastWords, requireSuccess, runInside, succeeds } from './commands.ts'
+import { heldBack, lastWords, requireSuccess, runInside, succeeds } from './commands.ts'
 import type { DatabaseInstance } from './instance.ts'
 import { READY_LIMIT_MS, type ServerSpec, STOP_GRACE_S, tlsFilesOf, workloadOf } from './workload.ts'
 
 const PAUSE_MS = 50
+/** A port costs next to nothing to ask; whether its server still lives is asked once in so many times. */
+const GLANCE_MS = 10
+const GLANCES = 10
 /**
  * A command inside the container takes processor time from a server that starts, and its port costs nothing to
  * ask: while that refuses, only one look of so many runs the command. Where it cannot be reached, each does.
@@ -77,16 +80,15 @@ export function createServers({ engine, clock }: { engine: Engine; clock: Clock 
     }
   }
 
-  /**
-   * A server on a new volume once its port does not refuse any more. Most then take their login at once, which
-   * saves asking them by a command whether they do.
-   */
+  /** A server on a new volume once its port does not refuse any more. */
   async function untilOpen(spec: ServerSpec, signal: AbortSignal): Promise<DatabaseInstance> {
     const end = clock.monotonic_ms() + READY_LIMIT_MS
     for (;;) {
       const { id, address } = await requireAlive(spec)
-      if (clock.monotonic_ms() > end || !(await refuses(spec, address, signal))) return instanceOf(id, spec)
-      await wait(PAUSE_MS, undefined, { signal })
+      for (let glance = 0; glance < GLANCES; glance += 1) {
+        if (clock.monotonic_ms() > end || !(await refuses(spec, address, signal))) return instanceOf(id, spec)
+        await wait(GLANCE_MS, undefined, { signal })
+      }
     }
   }
 
@@ -143,12 +145,24 @@ export function createServers({ engine, clock }: { engine: Engine; clock: Clock 
       await start(spec, signal)
       return untilReady(spec, signal)
     },
-    /** A server on a new volume, with the login of its row. */
+    /**
+     * A server on a new volume, with the login of its row. The command that makes it is begun beside the server
+     * and held until that opens its port: most take their login then, and to begin one takes as long as to run it.
+     */
     async make(spec: ServerSpec, signal: AbortSignal): Promise<DatabaseInstance> {
       await ensureCertificate(spec, signal)
-      await start(spec, signal)
-      const open = await untilOpen(spec, signal)
-      if (await succeeds(open, spec.engine.set_password(spec.credentials), signal)) return open
+      const { id } = await start(spec, signal)
+      const opened = untilOpen(spec, signal)
+      const { command, input } = heldBack(
+        spec.engine.set_password(spec.credentials),
+        spec.engine.probe(spec.credentials),
+        opened,
+      )
+      const [open, is_made] = await Promise.all([
+        opened,
+        succeeds(instanceOf(id, spec), command, signal, { stdin: input }),
+      ])
+      if (is_made) return open
       const ready = await untilReady(spec, signal)
       await makeLogin(ready, signal)
       return ready

@@ -28,7 +28,12 @@ export function pretendServer(api: TestApi): PretendedServer {
     failing: new Map(),
   }
   let restored = false
-  const exec = ({ command, environment = {} }: ExecSpec, input: Buffer): FakeExecOutcome => {
+  const exec = (spec: ExecSpec, given: Buffer): FakeExecOutcome => {
+    const { environment = {} } = spec
+    const is_held = spec.command[0] === 'sh' && spec.command[3] === 'sh'
+    // What is held until the server takes commands reads a line before the command's own input.
+    const command = is_held ? spec.command.slice(4) : spec.command
+    const input = is_held ? given.subarray(given.indexOf('\n') + 1) : given
     const [program = ''] = command
     server.ran.push(program)
     const exit_code = server.failing.get(program)

@@ -139,6 +139,7 @@ describe('programs on the host', () => {
       'server/builds/commands.ts',
       'server/builds/render-dockerfile.ts',
       'server/compose/health.ts',
+      'server/databases/commands.ts',
       'server/databases/engines/clickhouse.ts',
       'server/databases/engines/mongodb.ts',
       'server/databases/engines/redis-family.ts',

@@ -1,0 +1,52 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { text } from 'node:stream/consumers'
+import { describe, expect, it } from 'vitest'
+import { heldBack } from '#server/databases/commands'
+import type { ContainerCommand } from '#server/databases/engine'
+
+const READY: ContainerCommand = { argv: ['true'], env: {} }
+
+/** Begins a command that is held, as a container does. */
+function begin(command: ContainerCommand, probe: ContainerCommand, awaited: Promise<unknown>) {
+  const held = heldBack(command, probe, awaited)
+  const [program, ...rest] = held.command.argv
+  const child = spawn(program!, rest, { env: { ...process.env, ...held.command.env } })
+  // Where what is awaited never comes, the input breaks off.
+  held.input.on('error', () => child.stdin.end())
+  held.input.pipe(child.stdin)
+  return { output: text(child.stdout), ended: once(child, 'close').then(([code]) => code as number) }
+}
+
+describe('a command that is held back', () => {
+  const listing = (env: Record<string, string> = {}, stdin?: string): ContainerCommand => ({
+    argv: ['sh', '-c', 'echo "$MARK $1"; cat', 'sh', "it's one word"],
+    env,
+    ...(stdin === undefined ? {} : { stdin }),
+  })
+
+  it('does nothing before what it waits for has come, and reads its own input only', async () => {
+    const { promise, resolve } = Promise.withResolvers<void>()
+    const order: string[] = []
+    const { output, ended } = begin(listing({ MARK: 'made' }, 'first\nsecond'), READY, promise)
+    void output.then(() => order.push('ended'))
+    // A second one that waits for nothing is through before: the first one had the time to begin.
+    await begin(listing(), READY, Promise.resolve()).ended
+    order.push('opened')
+    resolve()
+    expect(await output).toBe("made it's one word\nfirst\nsecond")
+    expect([await ended, order]).toEqual([0, ['opened', 'ended']])
+  })
+  it('asks its server until that takes commands', async () => {
+    const asked: ContainerCommand = {
+      argv: ['sh', '-c', 'cat; test -e "$TRIED" || { : > "$TRIED"; exit 1; }'],
+      env: { TRIED: `/tmp/held-${process.pid}-${Math.random()}` },
+    }
+    const { output, ended } = begin(listing({ MARK: 'made' }, 'all of it'), asked, Promise.resolve())
+    expect([await output, await ended]).toEqual(["made it's one word\nall of it", 0])
+  })
+  it('never begins when what it waits for does not come', async () => {
+    const { output, ended } = begin(listing({ MARK: 'made' }, 'x'), READY, Promise.reject(new Error('ended')))
+    expect([await output, (await ended) > 0]).toEqual(['', true])
+  })
+})
