@@ -18,10 +18,23 @@ function kept<T>(cache: Map<string, T>, key: string, make: () => T): T {
   return made
 }
 
-const inZone = (expression: string, timezone: string): Cron =>
-  kept(patterns, `${timezone} ${expression}`, () => new Cron(expression, { timezone, paused: true }))
-const atOffset = (expression: string, minutes: number): Cron =>
-  kept(patterns, `${minutes} ${expression}`, () => new Cron(expression, { utcOffset: minutes, paused: true }))
+/** The 29th of February falls on each day of the week within so many years, also around 2100. */
+const YEARS = 60
+
+/**
+ * The pattern for the years in which a slot can be at all. Without them a date that does not exist, such as the
+ * 30th of February, is looked for in each year until 9999, in which time nobody is answered.
+ */
+function soon(expression: string, from_ms: number): string {
+  if (NAMED.test(expression)) return expression
+  const decade = Math.floor(new Date(from_ms).getUTCFullYear() / 10) * 10
+  const seconds = expression.split(' ').length === 5 ? '0 ' : ''
+  return `${seconds}${expression} ${decade}-${decade + YEARS}`
+}
+const inZone = (pattern: string, timezone: string): Cron =>
+  kept(patterns, `${timezone} ${pattern}`, () => new Cron(pattern, { timezone, paused: true }))
+const atOffset = (pattern: string, minutes: number): Cron =>
+  kept(patterns, `${minutes} ${pattern}`, () => new Cron(pattern, { utcOffset: minutes, paused: true }))
 
 /** Minutes by which a zone is ahead of UTC at a time. */
 function offsetAt(timezone: string, at_ms: number): number {
@@ -60,12 +73,13 @@ const isEveryHour = (expression: string): boolean => {
  */
 export function nextSlot(expression: string, timezone: string, after_ms: number): number | undefined {
   const next = (cron: Cron, from_ms: number) => cron.nextRun(new Date(from_ms))?.getTime()
-  if (!isEveryHour(expression)) return next(inZone(expression, timezone), after_ms)
+  const pattern = soon(expression, after_ms)
+  if (!isEveryHour(expression)) return next(inZone(pattern, timezone), after_ms)
   const offset = offsetAt(timezone, after_ms)
-  const slot = next(atOffset(expression, offset), after_ms)
+  const slot = next(atOffset(pattern, offset), after_ms)
   if (slot === undefined || offsetAt(timezone, slot) === offset) return slot
   const change = changeBetween(timezone, after_ms, slot)
-  return next(atOffset(expression, offsetAt(timezone, change)), change - 1)
+  return next(atOffset(pattern, offsetAt(timezone, change)), change - 1)
 }
 
 /** How far back a slot is looked for, ever further; the next step is at most some dozens of slots. */

@@ -91,8 +91,16 @@ describe('an expression', () => {
     ['60 * * * *', /is no schedule/],
     ['a b c d e', /is no schedule/],
     ['0 0 30 2 *', /never comes/],
+    // Looked for until the year 9999 it would exhaust the stack, which is another sentence.
+    ['0 0 31 2,4,6,9,11 *', /never comes/],
+    ['0 0 29 2 +1#1', /never comes/],
   ])('that cannot be scheduled says why: %j', (expression, message) => {
     expect(faultOf(expression, 'UTC', FROM)).toMatch(message)
+  })
+  it('finds the rarest date there is, over the year 2100, which has no 29th of February', () => {
+    const monday = nextSlot('0 0 29 2 +1', 'UTC', Date.parse('2096-03-01T00:00:00Z'))
+    expect(new Date(monday!).toISOString()).toBe('2112-02-29T00:00:00.000Z')
+    expect(lastSlot('* * 30 2 *', 'UTC', FROM)).toBeUndefined()
   })
   it.each(['*/5 * * * *', '0 0 29 2 *', '@daily', '30 0 4 * * MON-FRI', '0 0 1 jan *', '0 12 * * 7'])(
     'that can be is taken: %j',
