@@ -24,6 +24,16 @@ export interface Change {
   fields: string[]
 }
 
+/** A change that is worked out, sealed and not written yet. */
+export interface Draft extends Change {
+  before: VariableRow | undefined
+}
+interface Place {
+  project_id: string
+  app_id: string | null
+  key: string
+}
+
 const FRESH: readonly string[] = ['value', 'secret', 'scopes']
 
 /** Writes variables and their history; call it in the transaction of the change. */
@@ -60,53 +70,53 @@ export function createChanges(repository: VariableRepository, vault: Vault, cloc
     }
   }
 
+  /** Works a change out without writing anything; `path` is the field that a 422 names. */
+  const draft = (
+    place: Place,
+    before: VariableRow | undefined,
+    after: PlainVariable,
+    path: string,
+    known?: PlainVariable,
+  ): Draft => {
+    const at = clock.iso()
+    const fault = valueFault(place.key, after)
+    if (fault !== undefined) throw invalid(path, fault)
+    const refs = refsOf(after, path)
+    if (before) {
+      const plain = known ?? vault.openReadable(before)
+      const fields = plain ? changedFields(plain, after) : ['value']
+      if (fields.length === 0) return { before, row: before, kind: 'unchanged', fields }
+      const columns = vault.columns(before.id, after)
+      const row = { ...before, ...columns, refs, version: before.version + 1, updated_at: at }
+      return { before, row, kind: 'changed', fields }
+    }
+    const id = newId('env')
+    const columns = vault.columns(id, after)
+    const row = { id, ...place, ...columns, refs, version: 1, created_at: at, updated_at: at }
+    return { before, row, kind: 'added', fields: [...FRESH] }
+  }
+  const write = (actor: Actor, { row, kind, fields }: Draft): Change => {
+    if (kind === 'unchanged') return { row, kind, fields }
+    if (kind === 'changed') {
+      repository.update(row)
+      record(actor, row, 'changed', fields)
+      return { row, kind, fields }
+    }
+    const owner: Owner = row.app_id === null ? { project_id: row.project_id } : { app_id: row.app_id }
+    const numbered = { ...row, version: repository.lastVersion(owner, row.key) + 1 }
+    repository.insert(numbered)
+    record(actor, numbered, 'created', fields)
+    return { row: numbered, kind, fields }
+  }
+
   return {
+    draft,
+    write,
     /**
      * Makes a variable what it is to be; `path` is the field that a 422 names, `known` what `before` holds, where it
      * was opened already.
      */
-    put(
-      actor: Actor,
-      place: { project_id: string; app_id: string | null; key: string },
-      before: VariableRow | undefined,
-      after: PlainVariable,
-      path: string,
-      known?: PlainVariable,
-    ): Change {
-      const at = clock.iso()
-      const fault = valueFault(place.key, after)
-      if (fault !== undefined) throw invalid(path, fault)
-      const refs = refsOf(after, path)
-      if (before) {
-        const plain = known ?? vault.openReadable(before)
-        const fields = plain ? changedFields(plain, after) : ['value']
-        if (fields.length === 0) return { row: before, kind: 'unchanged', fields }
-        const row = {
-          ...before,
-          ...vault.columns(before.id, after),
-          refs,
-          version: before.version + 1,
-          updated_at: at,
-        }
-        repository.update(row)
-        record(actor, row, 'changed', fields)
-        return { row, kind: 'changed', fields }
-      }
-      const owner: Owner = place.app_id === null ? { project_id: place.project_id } : { app_id: place.app_id }
-      const id = newId('env')
-      const row: VariableRow = {
-        id,
-        ...place,
-        ...vault.columns(id, after),
-        refs,
-        version: repository.lastVersion(owner, place.key) + 1,
-        created_at: at,
-        updated_at: at,
-      }
-      repository.insert(row)
-      record(actor, row, 'created', FRESH)
-      return { row, kind: 'added', fields: [...FRESH] }
-    },
+    put: (actor: Actor, ...what: Parameters<typeof draft>): Change => write(actor, draft(...what)),
     remove(actor: Actor, row: VariableRow): void {
       repository.delete(row.id)
       record(actor, { ...row, version: row.version + 1 }, 'deleted', [])

@@ -1,5 +1,5 @@
 import * as v from 'valibot'
-import { pagingEntries, SECRET, sorting, Timestamp } from '#server/kernel/schemas'
+import { pagingEntries, SECRET, sorting, Timestamp, ofVariables } from '#server/kernel/schemas'
 import { VARIABLE_NAME } from '#server/kernel/dotenv'
 
 /** A value of the environment of a process may have this many bytes on Linux. */
@@ -141,6 +141,7 @@ export const VariableImport = v.pipe(
     variables: v.optional(
       v.pipe(
         v.record(v.string(), v.pipe(v.string(), SECRET)),
+        ofVariables(),
         v.description('The same as an object; give one of the two.'),
         v.examples([{ STRIPE_MODE: 'live' }]),
       ),
@@ -164,6 +165,7 @@ export const VariableImport = v.pipe(
             comment: v.optional(Comment),
           }),
         ),
+        ofVariables(),
         v.description('What is said of single variables that are named, by their key; wins over the others.'),
         v.examples([{ STRIPE_MODE: { comment: 'live or test' } }]),
       ),

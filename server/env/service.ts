@@ -9,7 +9,7 @@ import { limits, MASK, paged, type Paging } from '#server/kernel/schemas'
 import type { Secrets } from '#server/kernel/secrets'
 import { type Change, createChanges } from './changes.ts'
 import { renderEntry } from '#server/kernel/dotenv'
-import { entriesOf, saidOf } from './import.ts'
+import { createImports } from './imports.ts'
 import { referencesIn, UnresolvedError } from './references.ts'
 import { createReleaseVariables, type DatabasePorts } from './release-variables.ts'
 import { createVariableRepository, type Owner, type VariableRow } from './repository.ts'
@@ -21,14 +21,8 @@ import {
   secretValuesOf,
   variableDifferences,
 } from './resolved.ts'
-import type {
-  NewVariable,
-  SharedVariables,
-  VariableChange,
-  VariableImport,
-  VariableReport,
-} from './schema.ts'
-import { createVault, type PlainVariable, type StoredVariable } from './values.ts'
+import type { NewVariable, SharedVariables, VariableChange, VariableReport } from './schema.ts'
+import { createVault, keptBy, type PlainVariable, scopesOf, type StoredVariable } from './values.ts'
 import { seemsSecret } from '#server/kernel/secret-names'
 import { createVariableViews } from './view.ts'
 
@@ -101,13 +95,6 @@ export function createVariables({ db, clock, secrets, events, audit, ports }: Va
     report.removed.push(...removed.map(({ key }) => key))
     return report
   }
-  /** A value as it was sent, or the one that a mask stands for. */
-  const keptBy = (sent: string | undefined, before: string | undefined): string | undefined =>
-    sent === undefined || (sent === MASK && before !== undefined) ? before : sent
-  const scopesOf = (scopes: readonly string[] | undefined, before?: PlainVariable) => ({
-    build: scopes?.includes('build') ?? before?.build ?? true,
-    runtime: scopes?.includes('runtime') ?? before?.runtime ?? true,
-  })
   const revertOne = createRevert(repository, changes, (row) => vault.openReadable(row))
   const requireFull = (actor: Actor) => {
     if (actor.scope !== 'full')
@@ -169,38 +156,7 @@ export function createVariables({ db, clock, secrets, events, audit, ports }: Va
         finish(actor, { project_id, app_id, id: row.id }, 'variable.delete', reportOf([], [row]))
         return row.id
       }),
-    /** All or nothing: one bad line, and nothing is applied. */
-    import(actor: Actor, app_id: string, body: VariableImport): VariableReport {
-      const entries = entriesOf(body)
-      return db.tx(() => {
-        const { project_id } = appOf(app_id)
-        const existing = new Map(repository.all({ app_id }).map((row) => [row.key, row]))
-        const path = body.text === undefined ? 'variables' : 'text'
-        const requireResolved = resolvedIn(project_id)
-        const changed = entries.map(([key, value]) => {
-          const row = existing.get(key)
-          const before = row && vault.openReadable(row)
-          const said = saidOf(body, key)
-          const plain: PlainVariable = {
-            value: keptBy(value, before?.secret ? before.value : undefined)!,
-            preview_value: before?.preview_value ?? null,
-            secret: said.secret ?? (row ? row.secret === 1 : seemsSecret(key, value)),
-            ...scopesOf(said.scopes, before),
-            comment: said.comment === undefined ? (row?.comment ?? null) : said.comment,
-          }
-          const change = changes.put(actor, { project_id, app_id, key }, row, plain, path, before)
-          if (change.row.refs !== '[]') requireResolved(plain, `${path}: ${key}`)
-          return change
-        })
-        const named = new Set(entries.map(([key]) => key))
-        const gone =
-          body.mode === 'replace' ? [...existing.values()].filter(({ key }) => !named.has(key)) : []
-        for (const row of gone) changes.remove(actor, row)
-        const report = reportOf(changed, gone)
-        finish(actor, { project_id, app_id }, 'variable.import', report)
-        return report
-      })
-    },
+    ...createImports({ db, repository, vault, changes, appOf, resolvedIn, reportOf, finish }),
     /** Dotenv text of all variables; secrets are comments unless they are revealed. */
     export(actor: Actor, app_id: string, reveal: boolean): string {
       if (reveal) requireFull(actor)

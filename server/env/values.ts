@@ -1,4 +1,5 @@
 import { type Secrets, SecretUnreadableError } from '#server/kernel/secrets'
+import { MASK } from '#server/kernel/schemas'
 import type { VariableRow } from './repository.ts'
 
 /** A variable with its values in clear. */
@@ -68,3 +69,12 @@ export const changedFields = (before: PlainVariable, after: PlainVariable): stri
       ['comment', before.comment !== after.comment],
     ] as const
   ).flatMap(([field, differs]) => (differs ? [field] : []))
+
+/** A value as it was sent, or the one that a mask stands for. */
+export const keptBy = (sent: string | undefined, before: string | undefined): string | undefined =>
+  sent === undefined || (sent === MASK && before !== undefined) ? before : sent
+
+export const scopesOf = (scopes: readonly string[] | undefined, before?: PlainVariable) => ({
+  build: scopes?.includes('build') ?? before?.build ?? true,
+  runtime: scopes?.includes('runtime') ?? before?.runtime ?? true,
+})

@@ -14,5 +14,7 @@ export default endpoint({
   example: { text: 'STRIPE_MODE=live\nGREETING="Good morning" # for people\n', mode: 'merge' },
   response: data(VariableReport),
   errors: ['CONFLICT'],
-  handler: ({ actor, params, body, services }) => ({ data: services.env.import(actor, params.id, body) }),
+  handler: async ({ actor, params, body, services }) => ({
+    data: await services.env.importMany(actor, params.id, body),
+  }),
 })
