@@ -30,11 +30,28 @@ const PIECE = 500
  */
 const SECRET_FIELD = /(password|secret|token|private_key|passphrase|seed|hash|credential)$/i
 
+/** Characters that a line keeps of one field, and of all: a page has a hundred lines. */
+const MOST_OF_FIELD = 4096
+const MOST_OF_LINE = 16_384
+
+const jsonOf = (value: unknown): string | undefined =>
+  JSON.stringify(value, (key, inner: unknown) =>
+    SECRET_FIELD.test(key) && typeof inner === 'string' ? '[secret]' : inner,
+  )
+
+/** The values of a line as JSON. Of what is large its size is kept: the configuration itself stands in releases. */
 function cleaned(values: Record<string, unknown> | null | undefined): string | null {
   if (!values) return null
-  return JSON.stringify(values, (key, value: unknown) =>
-    SECRET_FIELD.test(key) && typeof value === 'string' ? '[secret]' : value,
-  )
+  let left = MOST_OF_LINE
+  const fields = Object.entries(values).flatMap(([key, value]) => {
+    const text = jsonOf(SECRET_FIELD.test(key) && typeof value === 'string' ? '[secret]' : value)
+    if (text === undefined) return []
+    const size = text.length + key.length
+    const is_kept = size <= Math.min(MOST_OF_FIELD, left)
+    if (is_kept) left -= size
+    return `${JSON.stringify(key)}:${is_kept ? text : JSON.stringify(`[${text.length} characters]`)}`
+  })
+  return `{${fields.join(',')}}`
 }
 
 type Described = Pick<AuditLine['resource'], 'name' | 'exists'>

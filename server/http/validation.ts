@@ -44,30 +44,46 @@ function listForObject(
 interface Limited extends Described {
   item?: Limited
   value?: Limited
-  pipe?: { type: string; requirement?: unknown }[]
+  pipe?: { type: string; requirement?: unknown; metadata?: Record<string, unknown> }[]
 }
-/** Items that may be judged one by one, and entries of a dictionary, which no schema limits. */
+/** Items that may be judged one by one, unless the schema takes more of them. */
 const MANY = 4000
+/** Characters of all texts in a list or dictionary together; its schema limits each of them only. */
+const MANY_CHARS = 65_536
 
-/** The most items that the schema of a list takes; undefined where it names no limit. */
-function mostItems({ pipe = [] }: Limited): number | undefined {
-  const requirement = pipe.find(({ type }) => type === 'max_length')?.requirement
-  return typeof requirement === 'number' ? Math.max(requirement, MANY) : undefined
+/** The most items that the schema of a list takes before each of them is judged. */
+function mostItems(schema: Limited | undefined): number {
+  const { requirement } = schema?.pipe?.find(({ type }) => type === 'max_length') ?? {}
+  return typeof requirement === 'number' ? Math.max(requirement, MANY) : MANY
 }
+const charsOf = (value: object): number =>
+  Object.entries(value).reduce(
+    (sum, [key, one]) =>
+      sum + (Array.isArray(value) ? 0 : key.length) + (typeof one === 'string' ? one.length : 0),
+    0,
+  )
+const mayBeLarge = (schema: Limited | undefined): boolean =>
+  schema?.pipe?.some(({ metadata }) => metadata?.maxProperties !== undefined) ?? false
 /**
- * Refuses a list or dictionary with far too many items before any of them is judged: a schema reads all of
- * them first, and words for each what is wrong with it.
+ * Refuses a list or dictionary with far too many items, or too much in them, before any of them is judged: a
+ * schema reads all of them first, and words for each what is wrong with it. What no schema describes, or one
+ * with several forms, has the same limits.
  */
-function refuseTooMany(schema: Limited, value: unknown, path: readonly string[] = []): void {
+function refuseTooMany(schema: Limited | undefined, value: unknown, path: readonly string[] = []): void {
   if (typeof value !== 'object' || value === null) return
-  if (schema.wrapped) return refuseTooMany(schema.wrapped, value, path)
-  const limit = schema.type === 'array' ? mostItems(schema) : MANY
-  const given = Object.keys(value)
-  if (schema.entries === undefined && limit !== undefined && given.length > limit)
-    throw invalid(path.join('.') || 'body', `must have at most ${limit} items.`)
-  for (const name of schema.entries === undefined ? given : Object.keys(schema.entries)) {
-    const inner = schema.item ?? schema.value ?? own(schema.entries, name)
-    if (inner) refuseTooMany(inner as Limited, own(value as Record<string, unknown>, name), [...path, name])
+  if (schema?.wrapped) return refuseTooMany(schema.wrapped, value, path)
+  const entries = schema?.entries
+  if (entries === undefined) {
+    const limit = mostItems(schema)
+    const refuse = (what: string) => {
+      throw invalid(path.join('.') || 'body', `must have at most ${what}.`)
+    }
+    if (Object.keys(value).length > limit) refuse(`${limit} items`)
+    if (!mayBeLarge(schema) && charsOf(value) > MANY_CHARS) refuse(`${MANY_CHARS} characters in all`)
+  }
+  for (const name of Object.keys(entries ?? value)) {
+    const inner = schema?.item ?? schema?.value ?? own(entries, name)
+    refuseTooMany(inner as Limited | undefined, own(value as Record<string, unknown>, name), [...path, name])
   }
 }
 

@@ -30,6 +30,9 @@ export const isReadableTime = (text: string): boolean => !Number.isNaN(Date.pars
  */
 export const SECRET = v.metadata<string, { readonly format: 'password' }>({ format: 'password' })
 
+/** Marks a dictionary by the names of variables: the texts in it may be as large as a request. */
+export const ofVariables = <T>() => v.metadata<T, { readonly maxProperties: number }>({ maxProperties: 2000 })
+
 /** What answers show instead of a secret that is set. */
 export const MASK = '********'
 

@@ -1,6 +1,6 @@
 import * as v from 'valibot'
 import { VariableKey, VariableText } from '#server/env/schema'
-import { SECRET, Timestamp } from '#server/kernel/schemas'
+import { SECRET, Timestamp, ofVariables } from '#server/kernel/schemas'
 
 export const PreviewStatus = v.picklist(['waiting', 'building', 'running', 'stopped', 'failed', 'removing'])
 export type PreviewStatus = v.InferOutput<typeof PreviewStatus>
@@ -52,13 +52,16 @@ const Databases = v.pipe(
     'Whether previews get a copy of each database that is linked to the app, restored from its newest backup. Default false. What is not trusted gets none.',
   ),
 )
-const Env = v.record(
-  VariableKey,
-  v.pipe(
-    VariableText,
-    SECRET,
-    v.description('Value in previews, as it is written. The mask `********` leaves a secret as it is.'),
+const Env = v.pipe(
+  v.record(
+    VariableKey,
+    v.pipe(
+      VariableText,
+      SECRET,
+      v.description('Value in previews, as it is written. The mask `********` leaves a secret as it is.'),
+    ),
   ),
+  ofVariables(),
 )
 
 /** Body of `PUT /api/apps/:id/previews/settings`: only what is given changes. */

@@ -1,6 +1,6 @@
 import * as v from 'valibot'
 import { AppName } from '#server/apps/configuration-schema'
-import { pagingEntries, SECRET, several, sorting } from '#server/kernel/schemas'
+import { pagingEntries, SECRET, several, sorting, ofVariables } from '#server/kernel/schemas'
 
 /** Name of a template in addresses, and of its folder. */
 export const Slug = v.pipe(
@@ -206,6 +206,7 @@ export const DeployTemplate = v.pipe(
     variables: v.optional(
       v.pipe(
         v.record(v.string(), v.pipe(v.string(), v.maxLength(100_000), SECRET)),
+        ofVariables(),
         v.description('Values by the names of `GET /api/templates/:slug`; what is not given is generated.'),
       ),
       {},

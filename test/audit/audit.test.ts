@@ -30,6 +30,26 @@ describe('the audit log', () => {
     })
     expect(member!.action).toBe('project.member_add')
   })
+  it('keeps of what is large its size: a page of it stays small', async () => {
+    const args = Object.fromEntries(Array.from({ length: 12 }, (_, n) => [`ARG_${n}`, 'x'.repeat(4000)]))
+    const answer = await api.as('owner').post('/api/apps', {
+      name: 'large',
+      source: 'upload',
+      build: { args, install_command: 'npm ci' },
+    })
+    expect(answer.status).toBe(201)
+    const [line] = await lines('&action=app.create')
+    expect(line!.after).toMatchObject({ name: 'large' })
+    expect(JSON.stringify(line!.after)).toMatch(/\[4\d{4} characters\]/)
+    expect(JSON.stringify(line!.after).length).toBeLessThan(16_384)
+    const stored = await api.as('owner').get(`/api/apps/${answer.body.data.id}`)
+    expect(stored.body.data.build.args).toEqual(args)
+    const larger = { ...args, ...Object.fromEntries(Object.entries(args).map(([k, v]) => [`${k}_B`, v])) }
+    expect(
+      (await api.as('owner').post('/api/apps', { name: 'larger', source: 'upload', build: { args: larger } }))
+        .body.error.details,
+    ).toEqual([{ path: 'build.args', message: 'must have at most 65536 characters in all.' }])
+  })
   it('is written with the change or not at all', () => {
     const count = () => api.kernel.db.sql('SELECT count(*) FROM audit_log').pluck().get()
     const before = count()

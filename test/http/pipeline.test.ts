@@ -342,6 +342,15 @@ describe('validation', () => {
     const many = await post({ name: '', tags: Array.from({ length: 20_000 }, () => 1) })
     expect(many.status).toBe(422)
     expect(many.body.error.details).toEqual([{ path: 'tags', message: 'must have at most 4000 items.' }])
+    // Of a list whose schema names no limit, too: each of its items would be worded as wrong.
+    const unlimited = await post({ name: 'a', nested: { inner: Array.from({ length: 20_000 }, () => 1) } })
+    expect(unlimited.body.error.details).toEqual([
+      { path: 'nested.inner', message: 'must have at most 4000 items.' },
+    ])
+    const large = await post({ name: 'a', tags: Array.from({ length: 100 }, () => 'x'.repeat(1000)) })
+    expect(large.body.error.details).toEqual([
+      { path: 'tags', message: 'must have at most 65536 characters in all.' },
+    ])
   })
   it('says of what there must be more or less, and how large a number may be', async () => {
     expect((await post({ name: '', nested: { inner: 'x' } })).body.error.details).toEqual([
