@@ -10,6 +10,8 @@ import { eventually, type Portreeve, startPortreeve } from '#test/support/portre
 const METADATA = '169.254.169.254'
 /** Another machine of a local network: a namespace at the other end of a cable. */
 const NEIGHBOUR = '10.98.7.2'
+/** One whose address is in the range that project networks are taken from. */
+const SAME_RANGE = '10.207.255.2'
 const NAMESPACE = `nb-${process.pid}`
 const ip = (...args: string[]) => execFileSync('ip', args, { stdio: ['ignore', 'pipe', 'pipe'] })
 const rules = () => execFileSync('iptables', ['-S'], { encoding: 'utf8' })
@@ -31,8 +33,10 @@ beforeAll(async () => {
   ip('netns', 'add', NAMESPACE)
   ip('link', 'add', 'nb0', 'type', 'veth', 'peer', 'name', 'eth0', 'netns', NAMESPACE)
   ip('addr', 'add', '10.98.7.1/24', 'dev', 'nb0')
+  ip('addr', 'add', '10.207.255.1/30', 'dev', 'nb0')
   ip('link', 'set', 'nb0', 'up')
   ip('-n', NAMESPACE, 'addr', 'add', `${NEIGHBOUR}/24`, 'dev', 'eth0')
+  ip('-n', NAMESPACE, 'addr', 'add', `${SAME_RANGE}/30`, 'dev', 'eth0')
   ip('-n', NAMESPACE, 'link', 'set', 'eth0', 'up')
   ip('-n', NAMESPACE, 'route', 'add', 'default', 'via', '10.98.7.1')
   neighbour = spawn('nsenter', [
@@ -84,6 +88,7 @@ describe('what runs for users reaches nothing of this machine or its network', (
     `${ownAddress()}:${portOf(service)}`,
     `${METADATA}:${portOf(service)}`,
     `${NEIGHBOUR}:80`,
+    `${SAME_RANGE}:80`,
   ]
   const open = () => [`${ownAddress()}:${portOf(listed)}`, `${ownAddress()}:${portreeve.edge_port}`]
   it('from a step of a build, except the edge and what the operator listed', async () => {

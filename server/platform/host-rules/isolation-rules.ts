@@ -2,6 +2,8 @@ import type { Opening } from './egress-rules.ts'
 import { LINK_LOCAL_V4, NAT64, PRIVATE_V4, PRIVATE_V6, throughNat64 } from './ranges.ts'
 
 type Family = 4 | 6
+/** Interfaces of networks that the engine made, project networks among them. */
+export const CONTAINER_BRIDGES = 'br-+'
 const REFUSE: Record<Family, string> = {
   4: '-j REJECT --reject-with icmp-admin-prohibited',
   6: '-j REJECT --reject-with icmp6-adm-prohibited',
@@ -62,7 +64,8 @@ export const forwardRules = (facts: IsolationFacts, family: Family = 4): string[
   ...(family === 4
     ? [
         ...LINK_LOCAL_V4.map((network) => `-d ${network} ${REFUSE[4]}`),
-        `-d ${facts.own_networks} -j RETURN`,
+        // By way of a bridge alone: a neighbour of this machine may have an address of that range as well.
+        `-d ${facts.own_networks} -o ${CONTAINER_BRIDGES} -j RETURN`,
         ...PRIVATE_V4.map((network) => `-d ${network} ${REFUSE[4]}`),
       ]
     : [

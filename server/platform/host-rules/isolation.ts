@@ -7,7 +7,7 @@ import type { GuardState } from './egress.ts'
 import type { Opening } from './egress-rules.ts'
 import { startOf } from './engine-process.ts'
 import { type Firewall, openFirewall } from './firewall.ts'
-import { forwardRules, inputRules } from './isolation-rules.ts'
+import { CONTAINER_BRIDGES, forwardRules, inputRules } from './isolation-rules.ts'
 import type { ListedAddresses } from './listed-addresses.ts'
 import { readNameservers } from './nameservers.ts'
 
@@ -47,7 +47,7 @@ const BRIDGE_OPTION = 'com.docker.network.bridge.name'
  */
 const sourcesOf = (family: 4 | 6, bridge: string) =>
   [
-    ['PROJECTS', ['-s', family === 4 ? PROJECT_NETWORKS : 'fe80::/10', '-i', 'br-+']],
+    ['PROJECTS', ['-s', family === 4 ? PROJECT_NETWORKS : 'fe80::/10', '-i', CONTAINER_BRIDGES]],
     ['BUILDS', ['-i', bridge]],
   ] as const
 
