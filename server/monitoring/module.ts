@@ -76,6 +76,7 @@ function createMonitoringDomain(base: Base, use: Needs) {
       clearTimeout(timer)
       await ticking
       monitoring.alerts.stop()
+      monitoring.uptime.end()
       await monitoring.uptime.idle()
     },
   }

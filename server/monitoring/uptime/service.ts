@@ -31,7 +31,9 @@ export interface UptimeOptions {
 
 const MOST_IN_PROJECT = 100
 /** Checks that run at once; one that hangs holds its place for its time limit. */
-const AT_ONCE = 10
+const AT_ONCE = 30
+/** Of these, the checks of one project: where all of them hang, those of others still have their turn. */
+const AT_ONCE_IN_PROJECT = 3
 const DAY_S = 86_400
 
 const share = ({ checks, failures }: Pick<ResultRow, 'checks' | 'failures'>): number | null =>
@@ -42,6 +44,7 @@ export function createUptime({ db, clock, log, events, audit, policy, tools, por
   const checks = createUptimeRepository(db)
   const under_way = new Map<string, Promise<void>>()
   const probing: ProbeTools = { ...tools, now: clock.now, monotonic_ms: clock.monotonic_ms }
+  let is_ending = false
   const now_s = () => Math.floor(clock.now() / 1000)
 
   const get = (id: string): CheckRow => {
@@ -140,6 +143,29 @@ export function createUptime({ db, clock, log, events, audit, policy, tools, por
     record(actor, 'delete', row, null)
   }
 
+  const wake = (): void => {
+    for (const row of checks.due(clock.iso(), AT_ONCE_IN_PROJECT)) {
+      if (under_way.size >= AT_ONCE) return
+      // What is under way is due the longest, and is among those of its project.
+      if (under_way.has(row.id)) continue
+      const looking = probe(row, probing)
+        .then(({ error, latency_ms }) => note(row.id, error, latency_ms))
+        .then(
+          () => !is_ending,
+          (error: unknown) => {
+            // It is due still, and would be begun again and again.
+            log.error('An uptime check broke', { check: row.id, error })
+            return false
+          },
+        )
+        .then((goes_on) => {
+          under_way.delete(row.id)
+          if (goes_on) wake()
+        })
+      under_way.set(row.id, looking)
+    }
+  }
+
   return {
     projectOf: (id: string) => checks.find(id)?.project_id,
     /** Checks of an app go where it went, and are gone when it is. */
@@ -228,17 +254,11 @@ export function createUptime({ db, clock, log, events, audit, policy, tools, por
           .results(row.id, DAY_S, startOf(now_s(), DAY_S) - 89 * DAY_S, now_s() + 1)
           .map((day) => ({ at_s: day.at, availability_percent: share(day) })),
       })),
-    /** Begins every check that is due. */
-    wake(): void {
-      for (const row of checks.due(clock.iso(), 100)) {
-        if (under_way.size >= AT_ONCE) return
-        if (under_way.has(row.id)) continue
-        const looking = probe(row, probing)
-          .then(({ error, latency_ms }) => note(row.id, error, latency_ms))
-          .catch((error: unknown) => log.error('An uptime check broke', { check: row.id, error }))
-          .finally(() => under_way.delete(row.id))
-        under_way.set(row.id, looking)
-      }
+    /** Begins the checks that are due, and the next ones as these end. */
+    wake,
+    /** No further check begins once one has ended. */
+    end(): void {
+      is_ending = true
     },
     /** Resolves once no check is under way. For tests and the end of the process. */
     async idle(): Promise<void> {

@@ -1,0 +1,42 @@
+import { createServer, type AddressInfo, type Server, type Socket } from 'node:net'
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { createTestApi, type TestApi } from '#test/support/api'
+import { poll } from '#test/support/poll'
+
+let api: TestApi
+let server: Server
+const sockets = new Set<Socket>()
+beforeEach(async () => {
+  // It takes connections and never answers.
+  server = createServer((socket) => void sockets.add(socket.on('error', () => {})))
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  api = await createTestApi({ environment: { PORTREEVE_ALLOWED_PRIVATE_HOSTS: '127.0.0.1' } })
+})
+afterEach(async () => {
+  for (const socket of sockets) socket.destroy()
+  sockets.clear()
+  server.close()
+  await api.services.monitoring.uptime.idle()
+  await api.close()
+})
+const target = () => `127.0.0.1:${(server.address() as AddressInfo).port}`
+const add = async (body: object) => {
+  const { status, body: answer } = await api.as('owner').post('/api/monitoring/uptime', body)
+  expect(status, JSON.stringify(answer)).toBe(201)
+  return answer.data.id as string
+}
+const get = async (id: string) => (await api.as('owner').get(`/api/monitoring/uptime/${id}`)).body.data
+
+describe('a hostile target of uptime checks', () => {
+  it('of one project keeps no check of another project waiting', async () => {
+    const many = Array.from({ length: 40 }, (_, at) =>
+      add({ name: `hang ${at}`, kind: 'tls', target: target(), timeout_s: 30 }),
+    )
+    await Promise.all(many)
+    const project = await api.as('owner').post('/api/projects', { name: 'other' })
+    const project_id = project.body.data.id
+    const own = await add({ name: 'own', kind: 'tcp', target: target(), project_id })
+    api.services.monitoring.uptime.wake()
+    await poll(async () => (await get(own)).status === 'up')
+  })
+})
