@@ -1,3 +1,6 @@
+import { execFileSync } from 'node:child_process'
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { newId } from '#server/kernel/ids'
 import { CAPABILITIES } from '#server/platform/engine/containers/body'
@@ -84,6 +87,36 @@ describe('a container', () => {
     await engine.removeRelease(release_id, 0)
     expect(await engine.layerBytes(instance!.id)).toBeUndefined()
     await engine.removeVolume(volume_id)
+  })
+  test('hides nothing of what it wrote: neither files without a name, nor blocks beyond their end', async () => {
+    const [kept, beside] = [newId('vol'), newId('vol')]
+    for (const id of [kept, beside]) await engine.ensureVolume(id, { project: ids.project_id })
+    const hidden = (descriptor: number, path: string, mib: number) =>
+      `exec ${descriptor}>${path}; rm ${path}; head -c ${mib * 1024 ** 2} /dev/urandom >&${descriptor}`
+    await engine.ensureRelease(
+      release({
+        shell_command: `${hidden(3, '/tmp/own', 6)}; ${hidden(4, '/data/kept', 9)}; exec sleep 600`,
+        mounts: [
+          { kind: 'volume', volume_id: beside, path: '/beside', read_only: false },
+          { kind: 'volume', volume_id: kept, path: '/data', read_only: false },
+        ],
+      }),
+      calm,
+    )
+    const [instance] = await engine.instances({ owner: { kind: 'app', id: ids.app_id } })
+    const folder = (await docker.getVolume(beside).inspect()).Mountpoint
+    writeFileSync(join(folder, 'x'), '')
+    execFileSync('fallocate', ['-n', '-l', '5M', join(folder, 'x')])
+    const used = async (id: string) => (await engine.volumeUsage()).get(id)?.used_bytes ?? 0
+    await poll(async () => (await used(kept)) >= 9 * 1024 ** 2)
+    expect(await used(beside)).toBeGreaterThanOrEqual(5 * 1024 ** 2)
+    expect(await used(beside)).toBeLessThan(6 * 1024 ** 2)
+    expect(await used(kept)).toBeLessThan(10 * 1024 ** 2)
+    const layer = (await engine.layerBytes(instance!.id))!
+    expect(layer).toBeGreaterThanOrEqual(6 * 1024 ** 2)
+    expect(layer).toBeLessThan(8 * 1024 ** 2)
+    await engine.removeRelease(release_id, 0)
+    for (const id of [kept, beside]) await engine.removeVolume(id)
   })
   test('holds only the listed capabilities, can gain none, and has an init process', async () => {
     const { texts } = await run(

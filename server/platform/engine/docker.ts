@@ -12,6 +12,7 @@ import { createExec } from './containers/exec.ts'
 import { createImages } from './images.ts'
 import { createLabelScope } from './labels.ts'
 import { createLayerLimit } from './containers/layer-limit.ts'
+import { layerBytes } from './containers/layer-size.ts'
 import { createNetworks } from './networks.ts'
 import { createOneOffs } from './containers/one-off.ts'
 import { createPull } from './pull.ts'
@@ -42,8 +43,6 @@ export interface DockerEngineOptions {
   builder?: 'auto' | 'classic'
 }
 
-/** Millions of files take a while; who waits is a watch that has nothing else to do. */
-const LAYER_DEADLINE_MS = 120_000
 const VERSION_DEADLINE_MS = 5_000
 /** The first API version with BuildKit behind the build endpoint. */
 const BUILDKIT_API = '1.39'
@@ -112,16 +111,7 @@ export function createDockerEngine(options: DockerEngineOptions): Engine {
     volumeUsage: volumes.usage,
     logs,
     stats: createStats(connection),
-    async layerBytes(instance_id, signal) {
-      const found = await connection.call<{ SizeRw?: number } | undefined>({
-        path: `/containers/${encodeURIComponent(instance_id)}/json`,
-        query: { size: true },
-        deadline_ms: LAYER_DEADLINE_MS,
-        accept: [404],
-        ...(signal ? { signal } : {}),
-      })
-      return found?.SizeRw
-    },
+    layerBytes: (instance_id, signal) => layerBytes(connection, instance_id, signal),
     events: (signal) => containerEvents(connection, scope, whileOpen(signal)),
     async removeLabelled(labels) {
       await containers.removeLabelled(labels)

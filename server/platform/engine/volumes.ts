@@ -2,6 +2,7 @@ import type { Connection } from './connection.ts'
 import type { InTurn } from './disk.ts'
 import { EngineError, type Labels } from './engine.ts'
 import type { LabelScope } from './labels.ts'
+import { allocatedBytes, type LookedAt, type Unlinked, unlinkedBytes } from './unseen.ts'
 import type { ContainerSpec, VolumeInfo, VolumeUsage } from './workload.ts'
 
 /** The engine walks the files of every volume. */
@@ -12,7 +13,13 @@ interface RawVolume {
   Name: string
   CreatedAt?: string
   Labels: Record<string, string> | null
+  Mountpoint?: string
   UsageData?: { Size: number; RefCount: number } | null
+}
+
+interface RawContainer {
+  Id: string
+  Mounts?: { Type: string; Name?: string; Destination: string }[] | null
 }
 
 /**
@@ -26,6 +33,23 @@ export function createVolumes(connection: Connection, scope: LabelScope, inTurn:
   async function find(id: string): Promise<VolumeInfo | undefined> {
     const raw = await inspect(id)
     return raw && scope.owns(raw.Labels) ? { id: raw.Name, created_at: raw.CreatedAt ?? '' } : undefined
+  }
+
+  /** What running containers of ours keep in volumes without a name; the engine does not see it. */
+  async function unlinked(signal: AbortSignal | undefined): Promise<Unlinked['volumes']> {
+    if (!connection.local) return new Map()
+    const running = await connection.call<RawContainer[]>({
+      path: '/containers/json',
+      query: { filters: JSON.stringify({ label: scope.filter({}), status: ['running'] }) },
+      signal,
+    })
+    const looked_at = running.map(({ Id, Mounts }): LookedAt => {
+      const volumes = (Mounts ?? []).flatMap(({ Type, Name, Destination }) =>
+        Type === 'volume' && Name ? [{ name: Name, path: Destination }] : [],
+      )
+      return { id: Id, volumes }
+    })
+    return (await unlinkedBytes(looked_at.filter(({ volumes }) => volumes.length > 0))).volumes
   }
 
   return {
@@ -58,16 +82,15 @@ export function createVolumes(connection: Connection, scope: LabelScope, inTurn:
           deadline_ms: USAGE_DEADLINE_MS,
         }),
       )
+      const volumes = (answer.Volumes ?? []).filter(({ Labels }) => scope.owns(Labels))
+      const folders = connection.local ? volumes.flatMap(({ Mountpoint }) => Mountpoint ?? []) : []
+      const [allocated, held] = await Promise.all([allocatedBytes(folders), unlinked(signal)])
       return new Map(
-        (answer.Volumes ?? [])
-          .filter(({ Labels }) => scope.owns(Labels))
-          .map(({ Name, UsageData }) => [
-            Name,
-            {
-              used_bytes: Math.max(0, UsageData?.Size ?? 0),
-              containers: Math.max(0, UsageData?.RefCount ?? 0),
-            },
-          ]),
+        volumes.map(({ Name, Mountpoint, UsageData }) => {
+          const named = Math.max(0, UsageData?.Size ?? 0, allocated.get(Mountpoint ?? '') ?? 0)
+          const used_bytes = named + (held.get(Name) ?? 0)
+          return [Name, { used_bytes, containers: Math.max(0, UsageData?.RefCount ?? 0) }]
+        }),
       )
     },
     /** Throws where a volume of the container is gone: the engine would go on with an empty one. */

@@ -13,7 +13,9 @@ afterEach(async () => {
 test('usage is asked for one at a time, since the engine refuses a second one', async () => {
   let walking = false
   let first = true
-  const server = await createEngineStandIn((_, response) => {
+  const server = await createEngineStandIn((request, response) => {
+    // Running containers can be listed at any time.
+    if (request.path.includes('/containers/')) return json(response, [])
     if (walking) return json(response, { message: 'a disk usage operation is already running' }, 409)
     // The first one fails, which must not be the end of the next.
     const status = first ? 500 : 200
