@@ -1,7 +1,7 @@
 import type { BuildLayout } from './layout.ts'
 import type { Explanation, SourceTree } from './plan.ts'
 import { at, readJson, readToml, readYaml, textAt } from './text-formats.ts'
-import { firstOf, skim } from './tree-queries.ts'
+import { firstOf, joinPath, skim } from './tree-queries.ts'
 
 const PAGE = /^\/?(?:index\.html)?$/
 /** A rule that takes every address: of the hosts of static sites, in the words of each. */
@@ -100,10 +100,11 @@ const RULES: readonly { files: readonly string[]; says(tree: SourceTree, path: s
   { files: ['web.config', 'public/web.config'], says: (tree, path) => IIS.test(skim(tree, path)) },
 ]
 
-/** The file that makes the site a single-page app. */
-function declaredBy(tree: SourceTree): string | undefined {
+/** The file that makes the site a single-page app; hosts read theirs in the folder that is served, too. */
+function declaredBy(tree: SourceTree, served: string): string | undefined {
   for (const { files, says } of RULES) {
-    const path = firstOf(tree, files)
+    const inside = files.filter((file) => !file.includes('/')).map((file) => joinPath(served, file))
+    const path = firstOf(tree, [...files, ...inside])
     if (path !== undefined && says(tree, path)) return path
   }
   return undefined
@@ -121,7 +122,7 @@ export function withFallback(
 ): { layout: BuildLayout; explanation: Explanation[] } {
   const { static_site } = layout
   if (static_site === undefined) return { layout, explanation: [] }
-  const source = declaredBy(tree)
+  const source = declaredBy(tree, static_site.from.replace(/^\/app\/?/, ''))
   if (source !== undefined && static_site.fallback === 'pages')
     return {
       layout: { ...layout, static_site: { ...static_site, fallback: 'spa', not_found: undefined } },
