@@ -1,6 +1,6 @@
 import { baseImage } from '../base-images.ts'
 import type { HealthCheckPlan, SourceTree } from '../plan.ts'
-import { filesIn, firstOf, hasFolder, skim } from '../tree-queries.ts'
+import { filesIn, firstOf, hasFolder, joinPath, skim } from '../tree-queries.ts'
 import { keysAt, readJson, textAt } from '../text-formats.ts'
 import { chooseVersion, toolVersion, versionFile } from '../versions.ts'
 import { nodeAssets } from './node/assets.ts'
@@ -210,14 +210,20 @@ function frameworkOf(tree: SourceTree, packages: readonly string[]): PhpFramewor
     : found
 }
 
+const PLAIN_FOLDER = /^(?!.*\.\.)\w[\w./-]{0,100}$/
+/** Folders that are served, the usual one first. */
+const ROOTS = ['public', 'web', 'webroot', 'public_html', 'htdocs', 'www', 'html', 'src', 'docroot']
+
 function documentRoot(tree: SourceTree, framework: PhpFramework | undefined): string {
-  if (framework?.root !== undefined && (tree.has(`${framework.root}/index.php`) || !tree.has('index.php')))
-    return framework.root
-  if (tree.has('index.php')) return ''
-  const folder = ['public', 'web', 'webroot', 'public_html', 'htdocs', 'www', 'html', 'src', 'docroot'].find(
-    (name) => tree.has(`${name}/index.php`) || tree.has(`${name}/index.html`),
+  const declared = textAt(readJson(tree, 'composer.json'), 'extra', 'public-dir')?.replace(/\/+$/, '')
+  const usual = framework?.root
+  const starts = (folder: string) => tree.has(joinPath(folder, 'index.php'))
+  const named = [declared, usual].find(
+    (folder) => folder !== undefined && PLAIN_FOLDER.test(folder) && starts(folder),
   )
-  return folder ?? ''
+  if (named !== undefined) return named
+  if (starts('')) return ''
+  return ROOTS.find((folder) => starts(folder) || (!usual && tree.has(`${folder}/index.html`))) ?? usual ?? ''
 }
 
 /**
