@@ -149,8 +149,8 @@ function findObject(
 }
 
 /**
- * Modules below a `src` folder that is no package are imported from there; the same for one that only groups
- * scripts.
+ * Modules below a `src` folder that is no package are imported from there, and packages of `backend`; the same
+ * for one that only groups scripts.
  */
 function importPath(tree: SourceTree, file: string): { folder: string; module: string } {
   const folder = folderOf(file)
@@ -160,12 +160,13 @@ function importPath(tree: SourceTree, file: string): { folder: string; module: s
     tree.has(`${folder}/__init__.py`) ||
     new RegExp(`^[ \\t]*(?:from|import)[ \\t]+${top}\\b`, 'm').test(skim(tree, file)) ||
     !importsNeighbour(tree, file)
+  const holds_packages = top === 'src' || (['backend', 'server'].includes(top) && folder !== top)
   if (
-    top === 'src' &&
-    !tree.has('src/__init__.py') &&
-    !/^[ \t]*(?:from|import)[ \t]+src\b/m.test(skim(tree, file))
+    holds_packages &&
+    !tree.has(`${top}/__init__.py`) &&
+    !new RegExp(`^[ \\t]*(?:from|import)[ \\t]+${top}\\b`, 'm').test(skim(tree, file))
   )
-    return { folder: 'src', module: moduleName(file.slice(4)) }
+    return { folder: top, module: moduleName(file.slice(top.length + 1)) }
   return is_package
     ? { folder: '', module: moduleName(file) }
     : { folder, module: moduleName(file.slice(folder.length + 1)) }

@@ -127,12 +127,12 @@ export function pyprojectVersion(project: PythonProject): string | undefined {
 
 /**
  * Python files in the places where an app starts: the root, `src`, `app`, `backend`, and the packages of the
- * root.
+ * root and of folders that hold one.
  */
 export function sourceFiles(tree: SourceTree): string[] {
   const packages = tree
     .files()
-    .filter((path) => /^(?:src\/)?[A-Za-z_][A-Za-z0-9_]*\/__init__\.py$/.test(path))
+    .filter((path) => /^(?:(?:src|backend|server)\/)?[A-Za-z_][A-Za-z0-9_]*\/__init__\.py$/.test(path))
     .map((path) => path.slice(0, path.lastIndexOf('/')))
   const folders = ['', 'src', 'app', 'api', 'backend', 'server', 'src/app', 'src/api', ...packages]
   const files = [...new Set(folders)].flatMap((folder) =>
