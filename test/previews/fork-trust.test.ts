@@ -83,17 +83,8 @@ describe('trust in one commit of a fork is none in another', () => {
 })
 
 describe('private images of the installation and a fork', () => {
-  const logIn = () => {
-    const { db, clock, secrets } = world.api.kernel
-    const at = clock.iso()
-    const sealed = secrets.seal(LOGIN, 'registries/password/reg_1')
-    db.sql(
-      'INSERT INTO registries (id, name, host, username, password, verified_at, created_at, updated_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?)',
-    ).run('reg_1', 'private', 'registry.example.com', 'robot', sealed, at, at, at)
-  }
-
   it('are not built on, although they are on this server', async () => {
-    logIn()
+    world.logInToRegistry(LOGIN)
     engine().addImage(PRIVATE)
     engine().behave(PRIVATE, { pull: 'denied' })
     await offer('opened', { Dockerfile: `FROM ${PRIVATE}` })
@@ -116,7 +107,7 @@ describe('private images of the installation and a fork', () => {
   ])('are not run by its compose file: %s, which the registry calls %s', async (image, pull) => {
     await world.close()
     world = await createPreviewWorld({ source: 'compose' })
-    logIn()
+    world.logInToRegistry(LOGIN)
     engine().addImage(image)
     engine().behave(image, { pull })
     const compose = (more: string) => ({

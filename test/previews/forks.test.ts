@@ -209,12 +209,7 @@ describe('a pull request from a fork (T24)', () => {
     expect(new Set(scopes).size).toBe(2)
   })
   it('may not build on images that need a login of the installation', async () => {
-    const { db, clock, secrets } = world.api.kernel
-    const at = clock.iso()
-    const sealed = secrets.seal(LOGIN, 'registries/password/reg_1')
-    db.sql(
-      'INSERT INTO registries (id, name, host, username, password, verified_at, created_at, updated_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?)',
-    ).run('reg_1', 'private', 'registry.example.com', 'robot', sealed, at, at, at)
+    world.logInToRegistry(LOGIN)
     const sha = world.api.fakes.git.commit(FORK_URL, 'feature', {
       Dockerfile: 'FROM registry.example.com/secret:1',
     })

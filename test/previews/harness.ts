@@ -90,6 +90,16 @@ export async function createPreviewWorld(
         commits: [],
         repository: { clone_url: SHOP_URL, default_branch: 'main' },
       }),
+    /** The installation has a login for `registry.example.com`. */
+    logInToRegistry(password: string): void {
+      const at = api.kernel.clock.iso()
+      const sealed = api.kernel.secrets.seal(password, 'registries/password/reg_1')
+      api.kernel.db
+        .sql(
+          'INSERT INTO registries (id, name, host, username, password, verified_at, created_at, updated_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?)',
+        )
+        .run('reg_1', 'private', 'registry.example.com', 'robot', sealed, at, at, at)
+    },
     /** Work that is under way comes to its end. */
     idle: () => api.services.jobs.idle(),
     isGone: () => poll(async () => (await list()).length === 0),

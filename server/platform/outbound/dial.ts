@@ -50,13 +50,16 @@ function open(
   })
 }
 
+/** Whoever owns a name gives it as many addresses as they like; each that does not answer takes its time. */
+const MOST_TRIED = 8
+
 /**
  * Connects to the first address that answers; all of them passed the policy, and the name is resolved exactly
  * once.
  */
 export function createDial(policy: OutboundPolicy): Dial {
   return async (host, port, { timeout_ms = 10_000, signal } = {}) => {
-    const addresses = await policy.resolve(host, port, signal)
+    const addresses = (await policy.resolve(host, port, signal)).slice(0, MOST_TRIED)
     const each_ms = Math.max(1000, Math.floor(timeout_ms / addresses.length))
     let last: unknown
     for (const address of addresses) {
