@@ -3,13 +3,12 @@
  * is built, a worker that does not change, and a database with a volume that is replaced stop-first. The web is
  * probed 20 times a second. `npx node bench/compose-crash.ts [--random=5] [--sweep=1]`
  */
-import { setTimeout as delay } from 'node:timers/promises'
 import { BUSYBOX_IMAGE, ensureBusyboxImage } from '#test/support/engine-images'
-import { docker, eventually, type Portreeve } from '#test/support/portreeve'
-import { leftovers } from './support/leftovers.ts'
+import { docker } from '#test/support/portreeve'
+import { createDeployCrashes } from './support/deploy-crashes.ts'
 import { startProber } from '#test/support/probe'
 import { createReport, numberOptions } from './support/report.ts'
-import { deployed, onStage, type Stage, type StagedApp, startDeployment } from './support/stage.ts'
+import { deployed, onStage, type Stage, type StagedApp } from './support/stage.ts'
 import { createSweep } from './support/sweep.ts'
 
 const STEPS = ['clone', 'detect', 'build', 'release', 'start', 'verify', 'switch', 'soak', 'retire']
@@ -22,7 +21,7 @@ const report = createReport(
   'kill -9 of Portreeve at every step of a stack, with its web probed 20 times a second',
 )
 const sweep = createSweep(report)
-const { bothSides, told, dieAt, ended, faults, recoveries } = sweep
+const { bothSides, told } = sweep
 
 const filesOf = (version: string) => ({
   'compose.yaml': `
@@ -47,16 +46,23 @@ await ensureBusyboxImage()
 await onStage(async (stage) => {
   const { portreeve } = stage
   const app = await createStack(stage)
-  change(app)
+  const crashes = createDeployCrashes({
+    ...{ portreeve, sweep, app, filesOf, services: SERVICES },
+    ...{ window_ms: RANDOM_WINDOW_MS, settle_ms: SETTLE_MS },
+    alsoWrong(served) {
+      const told_by_db = versionOfDatabase(app)
+      return served === told_by_db ? [] : [`the web is «${served}», the database «${told_by_db}»`]
+    },
+  })
+  crashes.change()
   await deployed(portreeve, app.id)
   const worker = containerOf(app, 'worker')
   const prober = startProber(portreeve.edge_port, app.host)
   if (options.sweep === 1)
     for (const verb of ['deploy', 'rollback'] as const)
-      for (const step of STEPS)
-        await bothSides(`deploy.${step}`, (point) => crash(portreeve, app, point, verb))
+      for (const step of STEPS) await bothSides(`deploy.${step}`, (point) => crashes.at(point, verb))
   for (let round = 1; round <= options.random; round += 1)
-    await told(`random kill ${round}`, () => crashAnytime(portreeve, app, round))
+    await told(`random kill ${round}`, () => crashes.anytime(round))
   await sweep.close(prober)
   report.check(
     'the worker, which never changed, was not touched',
@@ -87,62 +93,13 @@ function containerOf({ id }: StagedApp, service: string): string {
   return docker('ps', '-q', ...labels.flatMap((label) => ['--filter', `label=${label}`]))
 }
 
-/** Pushes a commit that answers something new and changes the database as well; returns what the web says. */
-function change(app: StagedApp): string {
-  const version = `${app.name} ${performance.now()}`
-  app.repository.commit(filesOf(version), version)
-  return version
-}
-
-async function crash(
-  portreeve: Portreeve,
-  app: StagedApp,
-  point: string,
-  verb: 'deploy' | 'rollback',
-): Promise<void> {
-  const version = verb === 'deploy' ? change(app) : undefined
-  await dieAt(portreeve, point, () => startDeployment(portreeve, app.id, verb))
-  const { body } = await portreeve.call('GET', `/api/apps/${app.id}`)
-  await judge(portreeve, app, body.data.latest_deployment.id, `${verb} ${point}`, version)
-}
-
-/** Kills at a random time after the deployment was accepted. */
-async function crashAnytime(portreeve: Portreeve, app: StagedApp, round: number): Promise<void> {
-  const version = change(app)
-  const id = await startDeployment(portreeve, app.id)
-  const after_ms = Math.round(Math.random() * RANDOM_WINDOW_MS)
-  await delay(after_ms)
-  await portreeve.kill()
-  recoveries.push(-performance.now())
-  await portreeve.start()
-  await judge(portreeve, app, id, `random kill ${round} after ${after_ms} ms`, version)
-}
-
-/** The deployment ends well; every service runs once, from one release, and nothing else is there. */
-async function judge(
-  portreeve: Portreeve,
-  app: StagedApp,
-  deployment_id: string,
-  what: string,
-  version: string | undefined,
-): Promise<void> {
-  const { status, error } = await portreeve.untilDeployment(deployment_id)
-  ended()
-  if (status !== 'live') faults.push(`${what}: the deployment is ${status}: ${JSON.stringify(error)}`)
-  let last: string[] = []
-  await eventually(
-    'Everything being cleared',
-    async () => {
-      last = await leftovers(portreeve, app.id, SERVICES)
-      return last.length === 0 ? true : undefined
-    },
-    SETTLE_MS,
-  ).catch(() => faults.push(`${what}: ${last.join('; ')}`))
-  const { body } = await portreeve.visit(app.host)
-  const of_db = docker('inspect', '-f', '{{range .Config.Env}}{{println .}}{{end}}', containerOf(app, 'db'))
-  const told_by_db = /^VERSION=(.*)$/m.exec(of_db)?.[1]
-  if (version !== undefined && body.trim() !== version)
-    faults.push(`${what}: «${body.trim()}» serves instead of «${version}»`)
-  if (body.trim() !== told_by_db)
-    faults.push(`${what}: the web is «${body.trim()}», the database «${told_by_db}»`)
+/** The version that the container of the database was started with. */
+function versionOfDatabase(app: StagedApp): string | undefined {
+  const variables = docker(
+    'inspect',
+    '-f',
+    '{{range .Config.Env}}{{println .}}{{end}}',
+    containerOf(app, 'db'),
+  )
+  return /^VERSION=(.*)$/m.exec(variables)?.[1]
 }

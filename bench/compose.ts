@@ -7,7 +7,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { BUSYBOX_IMAGE, ensureBusyboxImage } from '#test/support/engine-images'
 import { docker, startPortreeve } from '#test/support/portreeve'
 import { createReport, ms, numberOptions } from './support/report.ts'
-import { percentile, runLoad } from './support/strict-client.ts'
+import { judgeLoad, percentile, runLoad } from './support/strict-client.ts'
 
 const QUIET_MS = 3000
 const HOST = 'stack.apps.test'
@@ -90,16 +90,7 @@ try {
     'p50 / p99',
     `${ms(percentile(result.latencies, 0.5, always))} / ${ms(percentile(result.latencies, 0.99, always))}`,
   )
-  report.check(
-    'failed requests: 0',
-    result.failed_total === 0,
-    `${result.failed_total} ${JSON.stringify(result.failed)}`,
-  )
-  report.check(
-    'after each deployment its version serves',
-    wrong.length === 0,
-    wrong.length === 0 ? 'always' : wrong.join(', '),
-  )
+  judgeLoad(report, result, wrong)
   const after = [ids('worker'), ids('db')]
   report.check(
     'worker and database were not touched',

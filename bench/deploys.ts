@@ -7,7 +7,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { nodeApp } from '#test/support/portreeve'
 import { createReport, ms, numberOptions } from './support/report.ts'
 import { deployed, onStage } from './support/stage.ts'
-import { percentile, runLoad } from './support/strict-client.ts'
+import { judgeLoad, percentile, runLoad } from './support/strict-client.ts'
 
 const QUIET_MS = 5000
 const options = numberOptions({ deploys: 20, rollbacks: 5, soak: 1, connections: 50 })
@@ -66,15 +66,6 @@ await onStage(async (stage) => {
     'slowest request',
     p(1, () => true),
   )
-  report.check(
-    'failed requests: 0',
-    result.failed_total === 0,
-    `${result.failed_total} ${JSON.stringify(result.failed)}`,
-  )
-  report.check(
-    'after each deployment its version serves',
-    wrong.length === 0,
-    wrong.length === 0 ? 'always' : wrong.join(', '),
-  )
+  judgeLoad(report, result, wrong)
 })
 report.end()

@@ -1,5 +1,6 @@
 import { connect, type Socket } from 'node:net'
 import { readResponse } from './http-response.ts'
+import type { Report } from './report.ts'
 
 /** What to send: the same GET over and over on keep-alive connections, each as fast as its answers come. */
 export interface LoadOptions {
@@ -66,6 +67,20 @@ export function percentile(
     latencies.took_ms.filter((_, index) => within(latencies.at_ms[index] ?? 0)),
   ).sort()
   return chosen[Math.min(chosen.length - 1, Math.floor(chosen.length * quantile))] ?? Number.NaN
+}
+
+/** Judges that no request of a load was lost, and that what was deployed meanwhile was served each time. */
+export function judgeLoad(report: Report, result: LoadResult, wrong: readonly string[]): void {
+  report.check(
+    'failed requests: 0',
+    result.failed_total === 0,
+    `${result.failed_total} ${JSON.stringify(result.failed)}`,
+  )
+  report.check(
+    'after each deployment its version serves',
+    wrong.length === 0,
+    wrong.length === 0 ? 'always' : wrong.join(', '),
+  )
 }
 
 /** Runs the load and accounts for every single request. */
