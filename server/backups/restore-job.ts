@@ -5,10 +5,15 @@ import type { Archives } from './archives.ts'
 import { backupEvent, paced } from './backup-job.ts'
 import { classify } from './classify.ts'
 import type { BackupRepository, BackupRow } from './repository.ts'
+import type { Target } from './schema.ts'
 import type { RestoreRequest, Targets } from './target.ts'
 
 export const RESTORE_KIND = 'backup.restore'
-export type RestorePayload = Omit<RestoreRequest, 'restore_id'> & { backup_id: string }
+export type RestorePayload = Omit<RestoreRequest, 'restore_id'> & {
+  backup_id: string
+  /** What it is a backup of; absent in restores from before it was noted. */
+  target?: Target
+}
 
 export interface RestoreJobOptions {
   clock: Clock
@@ -43,14 +48,15 @@ export function defineRestoreJob({
     if (!row) throw new Error(`The backup ${id} is gone.`)
     return row
   }
-  const halves = (row: BackupRow) => {
-    const restore = targets()[row.target]?.restore
-    if (!restore) throw new Error(`A ${row.target} cannot be restored.`)
+  /** Also where the backup is gone: what was begun is ended all the same. */
+  const halves = ({ backup_id, target = rowOf(backup_id).target }: RestorePayload) => {
+    const restore = targets()[target]?.restore
+    if (!restore) throw new Error(`A ${target} cannot be restored.`)
     return restore
   }
   const requestOf = (
     job_id: string,
-    { backup_id: _, ...payload }: RestorePayload,
+    { backup_id: _, target: __, ...payload }: RestorePayload,
     { prepared }: State,
   ): RestoreRequest => ({ ...payload, restore_id: job_id, prepared })
   return defineJob<RestorePayload, State>({
@@ -63,8 +69,7 @@ export function defineRestoreJob({
         timeout_ms: LONG_MS,
         run: ({ payload, signal }) => archives.check(rowOf(payload.backup_id), signal),
         // What the request made (the row of a new resource) goes with a failure of any step.
-        undo: ({ payload, job_id, state }) =>
-          halves(rowOf(payload.backup_id)).discard(requestOf(job_id, payload, state)),
+        undo: ({ payload, job_id, state }) => halves(payload).discard(requestOf(job_id, payload, state)),
       },
       {
         name: 'prepare',
@@ -83,7 +88,7 @@ export function defineRestoreJob({
             state.prepared = prepared
             save()
           }
-          await halves(row).prepare(requestOf(job_id, payload, state), open, signal, remember)
+          await halves(payload).prepare(requestOf(job_id, payload, state), open, signal, remember)
         },
       },
       {
@@ -91,9 +96,9 @@ export function defineRestoreJob({
         attempts: 10,
         timeout_ms: SWITCH_MS,
         run: ({ payload, job_id, state, signal }) =>
-          halves(rowOf(payload.backup_id)).activate(requestOf(job_id, payload, state), signal),
+          halves(payload).activate(requestOf(job_id, payload, state), signal),
         undo: ({ payload, job_id, state, signal }) =>
-          halves(rowOf(payload.backup_id)).revert(requestOf(job_id, payload, state), signal),
+          halves(payload).revert(requestOf(job_id, payload, state), signal),
       },
       {
         name: 'finish',
@@ -101,10 +106,10 @@ export function defineRestoreJob({
         irrevocable: true,
         timeout_ms: LONG_MS,
         async run({ payload, job_id, state, signal, skip }) {
-          const row = rowOf(payload.backup_id)
-          const { finish } = halves(row)
+          const { finish } = halves(payload)
           if (!finish) return skip()
-          const left_out = await finish(requestOf(job_id, payload, state), () => archives.read(row, signal))
+          const open = () => archives.read(rowOf(payload.backup_id), signal)
+          const left_out = await finish(requestOf(job_id, payload, state), open)
           if (left_out?.length) state.left_out = left_out
         },
       },
@@ -112,9 +117,10 @@ export function defineRestoreJob({
     onEnd(job, outcome, state) {
       const payload = JSON.parse(job.payload) as RestorePayload
       const row = repository.find(payload.backup_id)
-      if (!row) return
+      if (!row && !payload.target) return
       const status = outcome.status === 'succeeded' ? 'succeeded' : 'failed'
-      halves(row).ended?.(requestOf(job.id, payload, state), status)
+      halves(payload).ended?.(requestOf(job.id, payload, state), status)
+      if (!row) return
       events.append(
         backupEvent(row, `restore_${status}`, {
           job_id: job.id,

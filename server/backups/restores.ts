@@ -68,7 +68,7 @@ export function createRestores(options: RestoresOptions) {
       return db.tx(() => {
         const { row, restore, request } = requestOf(id, given)
         const made = restore.begin({ ...request, restore_id: '' })
-        const payload: RestorePayload = { ...request, target_id: made, backup_id: id }
+        const payload: RestorePayload = { ...request, target_id: made, backup_id: id, target: row.target }
         const job_id = jobs.enqueue<RestorePayload>({
           kind: RESTORE_KIND,
           lane: restore.lane(made),

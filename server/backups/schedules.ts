@@ -29,6 +29,8 @@ export interface ScheduleOptions {
     subjectFor(actor: Actor, given: { target: NewBackup['target']; target_id?: string | undefined }): Subject
     create(actor: Actor, given: NewBackup, origin: BackupOrigin): Backup
     remove(actor: Actor, id: string): Promise<void>
+    /** Whether a restore or a trial of it is under way. */
+    isInUse(id: string): boolean
     /** Whether there still is such a target. */
     exists(target: NewBackup['target'], id: string | null): boolean
   }
@@ -238,7 +240,8 @@ export function createSchedules(options: ScheduleOptions) {
       })
       for (const backup of expired) {
         signal.throwIfAborted()
-        await service.remove(PLATFORM, backup.id)
+        // The next time will do.
+        if (!service.isInUse(backup.id)) await service.remove(PLATFORM, backup.id)
       }
       noteExpiries(row)
     },

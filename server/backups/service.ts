@@ -11,6 +11,7 @@ import type { Archives } from './archives.ts'
 import { BACKUP_KIND, backupEvent, type BackupPayload } from './backup-job.ts'
 import { type ByteWindow, parseRange } from './byte-range.ts'
 import { createFinals } from './finals.ts'
+import { isInUse } from './in-use.ts'
 import { createReceiving } from './receiving.ts'
 import { backupMachine } from './machine.ts'
 import { type BackupFilter, type BackupRepository, type BackupRow, PLATFORM_PROJECT } from './repository.ts'
@@ -181,6 +182,8 @@ export function createBackupService(options: BackupOptions) {
   const remove = async (actor: Actor, id: string): Promise<void> => {
     const row = get(id)
     backupMachine.next(row.status, 'delete')
+    if (isInUse(jobs, id))
+      throw conflict('Cannot delete a backup while it is restored or tried. Wait until that has ended.')
     // The archive first: a row without one would be a promise that nothing keeps.
     if (row.status === 'succeeded') await archives.remove(row)
     db.tx(() => {
@@ -196,6 +199,7 @@ export function createBackupService(options: BackupOptions) {
     ...createReceiving({ db, clock, events, repository, archives, view, get, insert: insertUpload }),
     create,
     remove,
+    isInUse: (id: string): boolean => isInUse(jobs, id),
     subjectFor: (actor: Actor, given: { target: Target; target_id?: string | undefined }): Subject =>
       subjectFor(actor, given.target, given.target_id),
     exists: (target: Target, id: string | null): boolean => targetOf(target).find(id) !== undefined,

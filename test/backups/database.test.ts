@@ -307,6 +307,29 @@ describe('a restore', () => {
       .flatMap(({ type, payload }) => (payload.database_id === target_id ? [type] : []))
     expect(told).toEqual(['database.created', 'database.restoring', 'database.replaced', 'database.running'])
   })
+  it('keeps its backup from being deleted until it has ended', async () => {
+    const { id: backup_id } = await backUp()
+    const deleting = () => api.as('owner').delete(`/api/backups/${backup_id}`)
+    const during: [number, string][] = []
+    let asked: Promise<unknown> | undefined
+    server.onLoad = () => {
+      asked = deleting().then(({ status, body }) => during.push([status, body.error?.message]))
+    }
+    await api.as('owner').post(`/api/databases/${id}/restore`, { backup_id })
+    expect((await deleting()).status).toBe(409)
+    await api.services.jobs.idle()
+    await asked
+    expect(during).toEqual([[409, expect.stringContaining('restored or tried')]])
+    expect([(await database()).status, (await deleting()).status]).toEqual(['running', 200])
+  })
+  it('whose backup vanished all the same ends with the old data serving, and leaves nothing behind', async () => {
+    const { id: backup_id } = await backUp()
+    const forget = () => void api.kernel.db.sql('DELETE FROM backups WHERE id = ?').run(backup_id)
+    await api.as('owner').post(`/api/databases/${id}/restore`, { backup_id })
+    forget()
+    await api.services.jobs.idle()
+    expect([(await database()).status, volumes().length]).toEqual(['running', 1])
+  })
   it('into a new database beside the present one needs a name: 422', async () => {
     const { id: backup_id } = await backUp()
     const answer = await api.as('owner').post(`/api/backups/${backup_id}/restore`, { mode: 'new' })
