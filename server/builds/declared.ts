@@ -24,12 +24,13 @@ export interface DeclaredSettings {
 /** Stands among the commands of Nixpacks and Railpack for those that are detected. */
 export const DETECTED = '...'
 
-/** A declared command with what is detected in the place that it has for it. */
+/** A declared command with what is detected in the first place that it has for it. */
 export function withDetected(declared: string | undefined, detected: string | null): string | null {
   if (declared === undefined) return detected
-  return declared
-    .split(' && ')
-    .flatMap((line) => (line === DETECTED ? (detected ?? []) : line))
+  const lines = declared.split(' && ')
+  const place = lines.indexOf(DETECTED)
+  return lines
+    .flatMap((line, at) => (line === DETECTED ? ((at === place ? detected : null) ?? []) : line))
     .join(' && ')
 }
 

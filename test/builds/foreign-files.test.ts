@@ -159,6 +159,11 @@ describe('commands of a file that stand beside those that are detected', () => {
       plan({ ...node, 'railpack.json': json({ steps: { build: { commands } } }) }).build_command
     expect([only(['...', 'node a.js']), only(['...'])]).toEqual(['node a.js', null])
   })
+  it('run once, however often a file has a place for them', () => {
+    const commands = Array.from({ length: 50_000 }, () => '...')
+    const text = json({ steps: { build: { commands: [...commands, 'node after.js'] } } })
+    expect(plan({ ...scripts, 'railpack.json': text }).build_command).toBe('npm run build && node after.js')
+  })
   it('are told where they are none: copies, paths and variables of a step', () => {
     const commands = ['node a.js', { src: '.', dest: '/x' }, { path: '/x/bin' }, { name: 'A', value: '1' }]
     const found = { ...node, 'railpack.json': json({ steps: { build: { commands } } }) }
