@@ -2,6 +2,7 @@ import type { Addresses } from '#server/addresses/service'
 import type { AppsDomain } from '#server/apps/contract'
 import type { DeploymentsDomain } from '#server/deployments/contract'
 import { notFound } from '#server/kernel/errors'
+import { createLayerWatch } from '#server/platform/engine/layer-watch'
 import type { Base } from '#server/platform/base'
 import type { Projects } from '#server/projects/service'
 import type { DatabaseContext, DatabasePorts, FinalBackup, LogArchive } from './context.ts'
@@ -130,6 +131,26 @@ export function createDatabasesDomain(base: Base, use: DatabaseNeeds) {
     base.jobs.define(job)
   const owners = databaseOwners(context, base.jobs, { live, spares })
   use.deployments.keepRunning(owners)
+  /** Ends the server of a database that runs and that no job is about, and says why. */
+  async function stopBecause(id: string, error: string): Promise<'stopped' | 'idle' | 'busy'> {
+    if (owners.busy(id)) return 'busy'
+    const row = repository.find(id)
+    if (row?.status !== 'running') return 'idle'
+    advance(id, 'fail', { last_error: error })
+    await servers.stop(row.volume_id)
+    return 'stopped'
+  }
+  /** Whoever has its password may write files of the server beside its data. */
+  const layers = createLayerWatch({
+    ...base,
+    limit_bytes: base.config.layer_bytes,
+    desired: owners.desired,
+    busy: owners.busy,
+    makers: ({ release_id }) => [release_id],
+    sentence: (_, wrote, most) =>
+      `The server wrote ${wrote} beside its data, and ${most} is the most, so the database was stopped. Those files are gone with it; start it again.`,
+    stop: async ({ id }, { error }) => void (await stopBecause(id, error)),
+  })
 
   return {
     ...createDatabaseService({ ...context, audit: base.audit, jobs: base.jobs }),
@@ -209,15 +230,8 @@ export function createDatabasesDomain(base: Base, use: DatabaseNeeds) {
     neededImages: (): string[] => repository.all().flatMap(({ image_id }) => image_id ?? []),
     /** All, with the bytes that each held when it was measured last. */
     stored: repository.stored,
-    /** Ends the server of a database that runs and that no job is about, and says why. */
-    async stopBecause(id: string, error: string): Promise<'stopped' | 'idle' | 'busy'> {
-      if (owners.busy(id)) return 'busy'
-      const row = repository.find(id)
-      if (row?.status !== 'running') return 'idle'
-      advance(id, 'fail', { last_error: error })
-      await servers.stop(row.volume_id)
-      return 'stopped'
-    },
+    stopBecause,
+    layers,
     /** Notes what each volume takes on the disk. */
     async measure(measured?: ReadonlyMap<string, { used_bytes: number }>): Promise<void> {
       const rows = repository.measured()

@@ -31,7 +31,10 @@ export default defineModule({
     },
   ],
   share: (own, project_id) => own.shareIn(project_id),
-  schedules: [{ name: 'measure', cron: '*/15 * * * *', task: 'metrics', run: (own) => own.measure() }],
+  schedules: [
+    { name: 'measure', cron: '*/15 * * * *', task: 'metrics', run: (own) => own.measure() },
+    { name: 'layers', cron: '* * * * *', run: (own) => own.layers.pass() },
+  ],
   offers: (own, project_id, name) => own.connectionVariables(project_id, name),
   app: {
     moved: (own, app_id) => own.links.moved(app_id),

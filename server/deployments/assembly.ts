@@ -26,7 +26,7 @@ import { lifecycleJobs, type LifecyclePayload } from './lifecycle.ts'
 import { createDeploymentLogs } from './logs.ts'
 import { createHolders } from './holders.ts'
 import { desiredProcesses } from './processes.ts'
-import { createLayerWatch, type LayerWatchOptions } from './layer-watch.ts'
+import { createLayerWatch, type LayerWatchOptions } from '#server/platform/engine/layer-watch'
 import { endRelease, makersOf } from './stack/ending.ts'
 import { createReconciler, type Reconciler } from './reconciler.ts'
 import { createReleases } from './releases.ts'
@@ -228,6 +228,8 @@ export function createDeploymentsDomain(base: Base, use: DeploymentNeeds): Deplo
       const release = context.releases.find(release_id)
       return release ? makersOf(release) : [release_id]
     },
+    sentence: ({ process }, wrote, most) =>
+      `An instance of ${process} wrote ${wrote} into its container, and ${most} is the most, so the app was stopped. What is to be kept belongs on a volume; what is not, the app has to remove. Then deploy or start it.`,
     stop: stopBecause,
   })
   return {

@@ -62,3 +62,23 @@ it('an engine that does not answer ends no app', async () => {
   api.fakes.engine.setUnavailable(false)
   expect((await app()).status).toBe('running')
 })
+
+it('a database whose server writes beside its data is stopped as well, and comes back by a start', async () => {
+  const made = await call().post('/api/databases', { name: 'orders', engine: 'postgres' })
+  expect(made.status, JSON.stringify(made.body)).toBe(201)
+  const database_id = made.body.data.id
+  await api.services.jobs.idle()
+  const database = async () => (await call().get(`/api/databases/${database_id}`)).body.data
+  const servers = () => api.fakes.engine.instances({ owner: { kind: 'database', id: database_id } })
+  const [server] = await servers()
+  api.fakes.engine.fillLayer(server!.id, 100 * MIB + 1)
+  await api.services.databases.layers.pass()
+  expect(await database()).toMatchObject({
+    status: 'failed',
+    last_error: expect.stringContaining('wrote 101 MiB beside its data, and 100 MiB is the most'),
+  })
+  expect(await servers()).toEqual([])
+  expect((await call().post(`/api/databases/${database_id}/start`)).status).toBeLessThan(300)
+  await api.services.jobs.idle()
+  expect((await database()).status).toBe('running')
+})

@@ -30,7 +30,7 @@ export interface LayerLimit {
 /**
  * The most that a container may write beside its volumes, set by the engine's own storage where it can: then a
  * program that writes more is told that the disk is full, at once and by itself. Elsewhere what is written is
- * watched (`server/deployments/layer-watch.ts`).
+ * watched (`server/platform/engine/layer-watch.ts`).
  * @param limit_bytes undefined for no limit.
  */
 export function createLayerLimit(

@@ -1,10 +1,10 @@
 import type { Clock } from '#server/kernel/clock'
 import type { FailureCode } from '#server/kernel/failures'
 import type { Log } from '#server/kernel/log'
-import type { Engine, Instance } from '#server/platform/engine/engine'
+import type { Engine, Instance } from './engine.ts'
 
-/** What of an app is meant to run. */
-interface WatchedApp {
+/** What is meant to run: an app with its release, or a database with its data. */
+export interface WatchedLayers {
   id: string
   release_id: string
 }
@@ -14,13 +14,15 @@ export interface LayerWatchOptions {
   log: Log
   /** Bytes that one instance may write beside its volumes. */
   limit_bytes: number
-  desired(): readonly WatchedApp[]
-  /** Releases whose containers the app has: of a stack also earlier ones. */
-  makers(app: WatchedApp): readonly string[]
-  /** Apps with a job under way are left to the job. */
-  busy(app_id: string): boolean
-  /** Ends what an app runs, and says why. */
-  stop(app: WatchedApp, reason: { code: FailureCode; error: string }): Promise<void>
+  desired(): readonly WatchedLayers[]
+  /** Releases whose containers it has: of a stack also earlier ones. */
+  makers(one: WatchedLayers): readonly string[]
+  /** What has a job under way is left to the job. */
+  busy(id: string): boolean
+  /** What is told when an instance wrote more than it may. */
+  sentence(instance: Instance, wrote: string, most: string): string
+  /** Ends what runs of it, and says why. */
+  stop(one: WatchedLayers, reason: { code: FailureCode; error: string }): Promise<void>
 }
 
 /** How often an instance is looked at, at most. */
@@ -48,14 +50,14 @@ export function createLayerWatch(options: LayerWatchOptions) {
     return bytes
   }
 
-  async function look(app: WatchedApp, instances: readonly Instance[]): Promise<void> {
+  async function look(one: WatchedLayers, instances: readonly Instance[]): Promise<void> {
     for (const instance of instances) {
       const bytes = await measure(instance)
       if (bytes === undefined || bytes <= limit_bytes) continue
-      log.warn('An instance wrote more than its share of the disk', { app_id: app.id, bytes, limit_bytes })
-      return options.stop(app, {
+      log.warn('An instance wrote more than its share of the disk', { id: one.id, bytes, limit_bytes })
+      return options.stop(one, {
         code: 'disk_exceeded',
-        error: `An instance of ${instance.process} wrote ${shown(bytes)} into its container, and ${shown(limit_bytes)} is the most, so the app was stopped. What is to be kept belongs on a volume; what is not, the app has to remove. Then deploy or start it.`,
+        error: options.sentence(instance, shown(bytes), shown(limit_bytes)),
       })
     }
   }
@@ -67,11 +69,11 @@ export function createLayerWatch(options: LayerWatchOptions) {
         const all = await engine.instances({})
         const known = new Set(all.map(({ id }) => id))
         for (const id of due_ms.keys()) if (!known.has(id)) due_ms.delete(id)
-        for (const app of options.desired()) {
-          if (options.busy(app.id)) continue
-          const makers = new Set<string | undefined>(options.makers(app))
+        for (const one of options.desired()) {
+          if (options.busy(one.id)) continue
+          const makers = new Set<string | undefined>(options.makers(one))
           await look(
-            app,
+            one,
             all.filter(({ release_id, state }) => makers.has(release_id) && state === 'running'),
           )
         }
