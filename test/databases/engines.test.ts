@@ -119,3 +119,9 @@ describe('engines', () => {
     expect(readCounts('a\t1\nb c\t20\n\nnoise\n')).toEqual({ a: 1, 'b c': 20 })
   })
 })
+
+it('ClickHouse keeps few log files beside its data, with encryption and without', () => {
+  const { command } = ENGINES.find(({ name }) => name === 'clickhouse')!
+  for (const tls of [true, false])
+    expect(command!(tls)).toEqual(expect.arrayContaining(['--', '--logger.size=20M', '--logger.count=3']))
+})

@@ -57,15 +57,19 @@ export const clickhouse = {
   },
   snippets: CLICKHOUSE,
   tls: { port: 8443, files: { owner: 'clickhouse', directory: TLS } },
-  command: (tls) =>
-    tls
+  command: (tls) => [
+    '--',
+    // By itself it keeps 20 GB of log files beside its data.
+    '--logger.size=20M',
+    '--logger.count=3',
+    ...(tls
       ? [
-          '--',
           '--https_port=8443',
           `--openSSL.server.certificateFile=${TLS}/server.crt`,
           `--openSSL.server.privateKeyFile=${TLS}/server.key`,
         ]
-      : [],
+      : []),
+  ],
   dump: {
     extension: 'zip',
     uploads: { begins: Buffer.from('PK'), made_with: 'BACKUP DATABASE … TO File(….zip)' },
