@@ -3,7 +3,7 @@ import type { Clock } from '#server/kernel/clock'
 import type { Db } from '#server/kernel/db'
 import { ApiError } from '#server/kernel/errors'
 import type { Events } from '#server/kernel/events'
-import { defineJob, type JobDefinition } from '#server/kernel/jobs/definition'
+import { defineJob, type JobDefinition, type JobRow } from '#server/kernel/jobs/definition'
 import type { Jobs } from '#server/kernel/jobs/jobs'
 import { createJobRepository } from '#server/kernel/jobs/repository'
 import type { Log } from '#server/kernel/log'
@@ -104,6 +104,7 @@ export function createRecovery(options: RecoveryOptions): { definition: JobDefin
       state.lost[name] = error.message
     }
   }
+  const isUnderWay = (job: JobRow | undefined) => UNDER_WAY.has(job?.status ?? '')
   const definition = defineJob<object, State>({
     kind: KIND,
     initial: () => ({
@@ -114,11 +115,14 @@ export function createRecovery(options: RecoveryOptions): { definition: JobDefin
     steps: [
       {
         name: 'restore',
-        async run({ state, save }) {
+        timeout_ms: LONG_MS,
+        async run({ state, signal, save }) {
           const around = options.newestAround()
           for (const { target, list } of options.resources())
             for (const resource of list) {
               if (Object.hasOwn(state.jobs, resource.id) || Object.hasOwn(state.lost, resource.name)) continue
+              // An upgrade or a restore that was under way in the copy ends first: until then none can begin.
+              while (isUnderWay(jobs.findBySubject(resource.id))) await wait(PAUSE_MS, undefined, { signal })
               await options.makeWay(target, resource.id)
               begin(state, target, resource, around.get(resource.id))
               save()
@@ -129,8 +133,8 @@ export function createRecovery(options: RecoveryOptions): { definition: JobDefin
         name: 'wait',
         timeout_ms: LONG_MS,
         async run({ state, signal }) {
-          const isUnderWay = (id: string) => UNDER_WAY.has(jobs.find(id)?.status ?? '')
-          while (Object.values(state.jobs).some(isUnderWay)) await wait(PAUSE_MS, undefined, { signal })
+          while (Object.values(state.jobs).some((id) => isUnderWay(jobs.find(id))))
+            await wait(PAUSE_MS, undefined, { signal })
           for (const { list } of options.resources())
             for (const { id, name } of list) settle(state, name, own(state.jobs, id))
         },

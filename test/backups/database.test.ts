@@ -2,6 +2,7 @@ import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import { Fatal } from '#server/kernel/jobs/definition'
+import { createMeta } from '#server/kernel/meta'
 import type { Workload } from '#server/platform/engine/workload'
 import { createTestApi, type TestApi } from '#test/support/api'
 import { type PretendedServer, pretendServer } from '../databases/server.ts'
@@ -360,6 +361,23 @@ describe('a restore', () => {
     const { id: backup_id } = await backUp()
     const answer = await api.as('developer').post(`/api/databases/${id}/restore`, { backup_id })
     expect(answer.status).toBe(403)
+  })
+})
+
+describe('F28: a server that is rebuilt from a copy', () => {
+  it('brings a database back that was being upgraded when the copy was made, once that has ended', async () => {
+    const old = { name: 'old', engine: 'postgres', version: '16' }
+    id = (await api.as('developer').post('/api/databases', old)).body.data.id
+    await api.services.jobs.idle()
+    await backUp()
+    await api.as('developer').put(`/api/databases/${id}`, { version: '17' })
+    expect((await database()).status).toBe('upgrading')
+    createMeta(api.kernel.db).set('recovery', api.kernel.clock.iso())
+    api.services.backups.recovery.start()
+    await api.services.jobs.idle()
+    const { payload } = api.events(0).findLast(({ type }) => type.startsWith('platform.'))!
+    expect(payload.restored).toContain('old')
+    expect((await database()).status).toBe('running')
   })
 })
 
