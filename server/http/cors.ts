@@ -15,10 +15,12 @@ const REMEMBERED_S = 600
 export function allowOrigin(event: H3Event): boolean {
   const { origin } = event.node.req.headers
   const services = event.context.services as HttpPorts | undefined
-  if (!origin || !services?.http.cors_origins().includes(origin)) return false
+  const allowed = services?.http.cors_origins() ?? []
+  // Answers differ by who asks from now on, those without the header too.
+  if (allowed.length > 0) appendResponseHeader(event, 'Vary', 'Origin')
+  if (!origin || !allowed.includes(origin)) return false
   setResponseHeader(event, 'Access-Control-Allow-Origin', origin)
   setResponseHeader(event, 'Access-Control-Expose-Headers', SHOWN)
-  appendResponseHeader(event, 'Vary', 'Origin')
   if (event.method !== 'OPTIONS' || !event.node.req.headers['access-control-request-method']) return false
   setResponseHeader(event, 'Access-Control-Allow-Methods', METHODS)
   setResponseHeader(event, 'Access-Control-Allow-Headers', HEADERS)

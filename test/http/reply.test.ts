@@ -107,6 +107,9 @@ describe('pages of other origins', () => {
     expect(preflight.headers['access-control-allow-headers']).toContain('Authorization')
     const other = await raw('/api/apps', { origin: 'https://tools.example.com.evil.test' })
     expect(other.headers['access-control-allow-origin']).toBeUndefined()
+    // A cache in between would hand this answer to the page that may read it, and the other way round.
+    expect(other.headers.vary).toContain('Origin')
+    expect((await raw('/api/apps')).headers.vary).toContain('Origin')
     await api.as('admin').put('/api/settings', { cors_origins: [] })
   })
   it.each([
