@@ -1,8 +1,10 @@
 import type { IncomingMessage } from 'node:http'
+import type { Socket } from 'node:net'
 import type { Hooks, Peer as SocketPeer } from 'crossws'
 import type { Actor, Credentials } from '#server/kernel/access'
 import { ApiError } from '#server/kernel/errors'
 import { newId } from '#server/kernel/ids'
+import { createFrameMeter } from '#server/realtime/frame-meter'
 import type { Peer, Realtime } from '#server/realtime/realtime'
 import type { HttpPorts, RequestFacts } from './context.ts'
 import { toErrorAnswer } from './errors.ts'
@@ -22,7 +24,10 @@ export interface WebSocketParts {
 /** The socket below the library's peer, for what the library does not pass on. */
 interface NodeSocket {
   readonly bufferedAmount: number
+  readonly _socket: Socket
   ping(): void
+  pause(): void
+  resume(): void
   on(event: 'pong', listener: () => void): void
 }
 interface Upgrade {
@@ -100,6 +105,19 @@ async function admit(upgrade: Upgrade, parts: WebSocketParts): Promise<Response 
   }
 }
 
+/** Counts what arrives before the library reads it, which gets nothing of what is not let in. */
+function meter(socket: Socket, isLetIn: (frames: number, bytes: number) => boolean): void {
+  const framesIn = createFrameMeter()
+  const [read] = socket.listeners('data')
+  if (!read) return
+  socket.removeAllListeners('data')
+  const counted = (piece: Buffer) => {
+    if (isLetIn(framesIn(piece), piece.length)) read.call(socket, piece)
+  }
+  // By this name Node finds it when the library takes its own listener away, to read no more.
+  socket.on('data', Object.assign(counted, { listener: read }))
+}
+
 /** Hooks of `GET /api/ws`: who may open it is decided before the answer 101. */
 export function createWebSocketHooks(running: () => WebSocketParts | undefined): Partial<Hooks> {
   const peers = new WeakMap<SocketPeer, Peer>()
@@ -123,11 +141,14 @@ export function createWebSocketHooks(running: () => WebSocketParts | undefined):
         send: (text) => void socket.send(text),
         bufferedBytes: () => below.bufferedAmount,
         ping: () => below.ping(),
+        pause: () => below.pause(),
+        resume: () => below.resume(),
         close: (code, reason) => socket.close(code, reason),
         terminate: () => socket.terminate(),
       }
       peers.set(socket, peer)
       parts.realtime.open(peer, actor)
+      meter(below._socket, (frames, bytes) => parts.realtime.received(peer, frames, bytes))
       below.on('pong', () => with_peer(socket, (realtime) => realtime.alive(peer)))
     },
     message: (socket, message) =>

@@ -33,6 +33,8 @@ export interface Connection {
   full_since_ms: number | undefined
   /** Since when it has been told to go. It holds its place until it has gone. */
   ended_ms: number | undefined
+  /** Nothing is read of it until its user has something left. */
+  is_held: boolean
 }
 
 /** Why a connection may not have one more channel of this kind. */

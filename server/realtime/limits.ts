@@ -12,6 +12,8 @@ export const WINDOW_MS = 10_000
 export const MAX_MESSAGES_PER_WINDOW = 300
 /** The same for what is typed into open sessions: every key may be a message. */
 export const MAX_INPUTS_PER_WINDOW = 2_000
+/** Frames of one piece of what arrives that count for its user; with so many it is not read. */
+export const MAX_FRAMES_COUNTED = 5_000
 /** A connection that holds more than this is full: nothing more is put into it. */
 export const FULL_BYTES = 128 * 1024
 /** The same once all connections together hold `CROWDED_BYTES`. */

@@ -29,6 +29,9 @@ export interface Peer {
   /** Bytes that were sent but not taken by the client yet. */
   bufferedBytes(): number
   ping(): void
+  /** Reads nothing more for now; what the client sends on waits with the client. */
+  pause(): void
+  resume(): void
   close(code: number, reason: string): void
   /** Ends the connection without a farewell that nobody would read. */
   terminate(): void

@@ -16,8 +16,8 @@ import {
   FULL_FOR_MS,
   LOGS,
   MAX_CONNECTIONS,
+  MAX_FRAMES_COUNTED,
   MAX_MESSAGE_BYTES,
-  MAX_PER_USER,
   PING_MS,
   SILENT_MS,
 } from './limits.ts'
@@ -35,6 +35,11 @@ export interface Realtime {
   /** Whether one more connection of this user is accepted. */
   admits(user_id: string): boolean
   open(peer: Peer, actor: Actor): void
+  /**
+   * So much arrived, before any of it is read; false when it is not to be read, since its user sent far too many
+   * frames.
+   */
+  received(peer: Peer, frames: number, bytes: number): boolean
   message(peer: Peer, text: string): void
   /** The client answered a ping. */
   alive(peer: Peer): void
@@ -224,6 +229,10 @@ export function createRealtime(
       forget(connection)
       return peer.terminate()
     }
+    if (connection.is_held && connection.user.received.isLeft()) {
+      connection.is_held = false
+      peer.resume()
+    }
     if (connection.ended_ms !== undefined) return
     if (now - connection.pinged_ms >= PING_MS) {
       connection.pinged_ms = now
@@ -238,11 +247,12 @@ export function createRealtime(
     get size() {
       return connections.size
     },
-    admits: (user_id) => connections.size < MAX_CONNECTIONS && shares.connectionsOf(user_id) < MAX_PER_USER,
+    admits: (user_id) => connections.size < MAX_CONNECTIONS && shares.admits(user_id),
     open(peer, actor) {
       const now = clock.monotonic_ms()
       const user = shares.userOf(actor.user_id)
       user.connections += 1
+      user.openings.spend(1)
       connections.set(peer, {
         peer,
         actor,
@@ -256,7 +266,26 @@ export function createRealtime(
         checked_ms: now,
         full_since_ms: undefined,
         ended_ms: undefined,
+        is_held: false,
       })
+    },
+    received(peer, frames, bytes) {
+      const connection = connections.get(peer)
+      if (!connection) return true
+      const { user } = connection
+      // Who sent far too many may come back when those that were let in are paid for.
+      if (user.frames.isLeft()) user.frames.spend(Math.min(frames, MAX_FRAMES_COUNTED))
+      user.received.spend(bytes)
+      if (!user.frames.isLeft()) {
+        end(connection, CLOSE.policy, 'Too many frames.')
+        peer.pause()
+        return false
+      }
+      if (!user.received.isLeft()) {
+        connection.is_held = true
+        peer.pause()
+      }
+      return true
     },
     message(peer, text) {
       const connection = connections.get(peer)

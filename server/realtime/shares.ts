@@ -1,5 +1,6 @@
 import type { Clock } from '#server/kernel/clock'
 import { type Allowance, type Budget, createBudget } from '#server/kernel/budget'
+import { MAX_PER_USER } from './limits.ts'
 
 /**
  * What one connection may use. A dashboard that shows a long build log needs some thousand rows at once; what
@@ -15,6 +16,9 @@ const OF_USER = {
   bytes: { at_once: 16 * 1024 * 1024, per_second: 4 * 1024 * 1024 },
   starts: { at_once: 500, per_second: 50 },
   messages: { at_once: 2_000, per_second: 200 },
+  frames: { at_once: 5_000, per_second: 500 },
+  received: { at_once: 4 * 1024 * 1024, per_second: 1024 * 1024 },
+  openings: { at_once: 200, per_second: 5 },
 } satisfies Record<string, Allowance>
 
 /** Rows and bytes that one connection takes from its own budget and from its user's. */
@@ -35,6 +39,11 @@ export interface User {
   /** Subscriptions that may be begun: each costs a look-up, and a first page. */
   starts: Budget
   messages: Budget
+  /** Frames of any kind: what is no message of its own costs as much to read. */
+  frames: Budget
+  /** Bytes that are read of their connections. */
+  received: Budget
+  openings: Budget
 }
 
 export interface Shares {
@@ -43,7 +52,8 @@ export interface Shares {
   open(user: User): Share
   /** Forgets users who have no connection and nothing to pay back. */
   prune(): void
-  connectionsOf(id: string): number
+  /** Whether this user may open one more connection. */
+  admits(id: string): boolean
 }
 
 export function createShares(clock: Clock): Shares {
@@ -61,6 +71,9 @@ export function createShares(clock: Clock): Shares {
         bytes: createBudget(clock, OF_USER.bytes),
         starts: createBudget(clock, OF_USER.starts),
         messages: createBudget(clock, OF_USER.messages),
+        frames: createBudget(clock, OF_USER.frames),
+        received: createBudget(clock, OF_USER.received),
+        openings: createBudget(clock, OF_USER.openings),
       }
       users.set(id, user)
       return user
@@ -79,10 +92,14 @@ export function createShares(clock: Clock): Shares {
       }
     },
     prune() {
-      for (const [id, { connections, rows, bytes, starts, messages }] of users)
-        if (connections === 0 && [rows, bytes, starts, messages].every((budget) => budget.isWhole()))
-          users.delete(id)
+      for (const [id, { connections, rows, bytes, starts, messages, frames, received, openings }] of users) {
+        const budgets = [rows, bytes, starts, messages, frames, received, openings]
+        if (connections === 0 && budgets.every((budget) => budget.isWhole())) users.delete(id)
+      }
     },
-    connectionsOf: (id) => users.get(id)?.connections ?? 0,
+    admits(id) {
+      const user = users.get(id)
+      return !user || (user.connections < MAX_PER_USER && user.openings.isLeft())
+    },
   }
 }

@@ -70,6 +70,8 @@ async function deployed(behaviour: Parameters<TestApi['fakes']['engine']['behave
     send: (text: string) => void heard.push(JSON.parse(text) as Outgoing),
     bufferedBytes: () => 0,
     ping: () => undefined,
+    pause: () => undefined,
+    resume: () => undefined,
     close: () => undefined,
     terminate: () => undefined,
   }

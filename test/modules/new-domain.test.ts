@@ -72,6 +72,8 @@ describe('a domain that only has its folder, its routes, its migration and one l
         send: (text: string) => void heard.push(JSON.parse(text)),
         bufferedBytes: () => 0,
         ping() {},
+        pause() {},
+        resume() {},
         close() {},
         terminate() {},
       }

@@ -14,6 +14,7 @@ export interface TestPeer extends Peer {
   /** Bytes that the client is said not to have taken yet. */
   buffered: number
   pings: number
+  is_paused: boolean
   closed: { code: number; reason: string } | 'terminated' | undefined
 }
 export function createTestPeer(): TestPeer {
@@ -21,11 +22,14 @@ export function createTestPeer(): TestPeer {
     received: [],
     buffered: 0,
     pings: 0,
+    is_paused: false,
     closed: undefined,
     send: (text) => void peer.received.push(JSON.parse(text) as Outgoing),
     bufferedBytes: () => peer.buffered,
     ping: () => void (peer.pings += 1),
     close: (code, reason) => void (peer.closed = { code, reason }),
+    pause: () => void (peer.is_paused = true),
+    resume: () => void (peer.is_paused = false),
     terminate: () => void (peer.closed = 'terminated'),
   }
   return peer

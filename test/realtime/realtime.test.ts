@@ -503,6 +503,41 @@ describe('a slow client', () => {
   })
 })
 
+describe('what arrives, before it is read', () => {
+  it('is let in as frames of one user over all connections, and again when they were paid for', () => {
+    const { realtime } = harness
+    const ada = harness.actor('ada', 'viewer')
+    const [one, two] = [harness.connect(ada).peer, harness.connect(ada).peer]
+    const bob = harness.connect(harness.actor('bob', 'viewer')).peer
+    for (let n = 0; n < 9; n += 1) expect(realtime.received(one, 500, 3000)).toBe(true)
+    expect(realtime.received(two, 100_000, 3000)).toBe(false)
+    expect([two.closed, two.is_paused]).toEqual([expect.objectContaining({ code: 1008 }), true])
+    expect(realtime.received(bob, 100, 3000)).toBe(true)
+    harness.pass(10_000)
+    expect(realtime.received(one, 1, 10)).toBe(true)
+  })
+  it('waits with the client once its user sent more bytes than are read in a second', () => {
+    const { realtime } = harness
+    const { peer } = harness.connect(harness.actor('ada', 'viewer'))
+    for (let n = 0; n < 64; n += 1) realtime.received(peer, 1, 64 * 1024)
+    expect([peer.is_paused, peer.closed]).toEqual([true, undefined])
+    harness.pass(1000)
+    expect(peer.is_paused).toBe(false)
+  })
+  it('is no more than five new connections in a second, after a storm of them', () => {
+    const ada = harness.actor('ada', 'viewer')
+    const storm = () => {
+      let opened = 0
+      for (; opened < 1000 && harness.realtime.admits(ada.user_id); opened += 1)
+        harness.realtime.close(harness.connect(ada).peer)
+      return opened
+    }
+    expect(storm()).toBe(200)
+    harness.pass(2000)
+    expect(storm()).toBe(10)
+  })
+})
+
 describe('a connection', () => {
   it('is asked for a sign of life every 30 seconds and ended when there is none', () => {
     const { peer } = harness.connect(harness.actor('ada'))

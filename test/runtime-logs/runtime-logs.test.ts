@@ -185,6 +185,8 @@ describe('what an app printed', () => {
       send: (text) => void heard.push(JSON.parse(text) as Outgoing),
       bufferedBytes: () => 0,
       ping() {},
+      pause() {},
+      resume() {},
       close() {},
       terminate() {},
     }

@@ -35,6 +35,8 @@ function connect(caller: Caller, change: Partial<Actor> = {}) {
     send: (text) => void heard.push(JSON.parse(text) as Outgoing),
     bufferedBytes: () => state.buffered,
     ping() {},
+    pause() {},
+    resume() {},
     close: (code) => void (state.closed = code),
     terminate() {},
   }

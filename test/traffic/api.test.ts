@@ -49,6 +49,8 @@ describe('GET /api/apps/:id/logs?type=access', () => {
         send: (text) => void heard.push(JSON.parse(text)),
         bufferedBytes: () => 0,
         ping: () => undefined,
+        pause: () => undefined,
+        resume: () => undefined,
         close: () => undefined,
         terminate: () => undefined,
       }
