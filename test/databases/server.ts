@@ -15,8 +15,8 @@ export interface PretendedServer {
   failing: Map<string, number>
   /** What a failing program says; else only that it failed, with its password. */
   complaint?: string
-  /** Called while a dump is loaded. */
-  onLoad?: () => void
+  /** Called while a dump is loaded, which ends no sooner than what it promises. */
+  onLoad?: () => void | Promise<void>
 }
 
 /** Makes images of PostgreSQL answer commands as a server would; every version shares the one server. */
@@ -28,7 +28,7 @@ export function pretendServer(api: TestApi): PretendedServer {
     failing: new Map(),
   }
   let restored = false
-  const exec = (spec: ExecSpec, given: Buffer): FakeExecOutcome => {
+  const exec = (spec: ExecSpec, given: Buffer): FakeExecOutcome | Promise<FakeExecOutcome> => {
     const { environment = {} } = spec
     const is_held = spec.command[0] === 'sh' && spec.command[3] === 'sh'
     // What is held until the server takes commands reads a line before the command's own input.
@@ -41,9 +41,9 @@ export function pretendServer(api: TestApi): PretendedServer {
       return { exit_code, stderr: server.complaint ?? `${program} failed with ${environment.PGPASSWORD}` }
     if (program === 'pg_restore') {
       restored = input.toString() === 'DUMP'
-      server.onLoad?.()
+      return Promise.resolve(server.onLoad?.()).then(() => ({ stdout: '' }))
     }
-    if (program === 'pg_restore' || program === 'pg_isready') return { stdout: '' }
+    if (program === 'pg_isready') return { stdout: '' }
     if (program === 'pg_dump') return { stdout: 'DUMP' }
     if (program !== 'psql') return { stdout: '' }
     const script = input.toString()

@@ -33,7 +33,7 @@ export interface FakeBehaviour {
    * What a command inside an instance prints and how it ends, once its input has ended; the default echoes the
    * input and succeeds. `hang` lasts until it is aborted.
    */
-  exec?(spec: ExecSpec, input: Buffer, container: ContainerSpec): FakeExecOutcome
+  exec?(spec: ExecSpec, input: Buffer, container: ContainerSpec): FakeExecOutcome | Promise<FakeExecOutcome>
 }
 
 export interface FakeExecOutcome {

@@ -22,7 +22,7 @@ export function execFake(
   })
   const running = async (): Promise<ExecResult> => {
     const input = await buffer(stdin)
-    const outcome = behaviour.exec?.(spec, input, container) ?? { stdout: input }
+    const outcome = (await behaviour.exec?.(spec, input, container)) ?? { stdout: input }
     if (outcome.hang) return cancelled
     stdout.end(outcome.stdout ?? '')
     return { exit_code: outcome.exit_code ?? 0, stderr: outcome.stderr ?? '' }
