@@ -84,7 +84,7 @@ export function createLive(context: DatabaseContext, servers: Servers) {
       if (!is_new) await ensureLogin(instance, signal)
       const log = spec.keeps_log ? spec.engine.point_in_time : undefined
       if (log) await requireSuccess(instance, log.prepare(), signal)
-      await engine.superviseRelease(row.volume_id, true)
+      if (!is_new) await servers.supervise(spec)
       return instance
     },
     /** The live server, if it runs. */

@@ -98,6 +98,9 @@ export function createServers({ engine, clock }: { engine: Engine; clock: Clock 
     return instance!
   }
 
+  /** From now on the engine starts the server again where it ends. */
+  const supervise = (spec: ServerSpec) => engine.superviseRelease(spec.volume_id, true)
+
   /** Something that is not the server runs on its volume while `work` goes on. */
   async function instead(
     spec: ServerSpec,
@@ -135,6 +138,7 @@ export function createServers({ engine, clock }: { engine: Engine; clock: Clock 
     start,
     stop,
     untilReady,
+    supervise,
     instead,
     /** The server whether it answers or not; throws what it said last when it has ended. */
     alive: async (spec: ServerSpec): Promise<DatabaseInstance> =>
@@ -148,6 +152,7 @@ export function createServers({ engine, clock }: { engine: Engine; clock: Clock 
     /**
      * A server on a new volume, with the login of its row. The command that makes it is begun beside the server
      * and held until that opens its port: most take their login then, and to begin one takes as long as to run it.
+     * Beside it the engine is told to start the server again where it ends, as one that got so far does.
      */
     async make(spec: ServerSpec, signal: AbortSignal): Promise<DatabaseInstance> {
       await ensureCertificate(spec, signal)
@@ -161,6 +166,7 @@ export function createServers({ engine, clock }: { engine: Engine; clock: Clock 
       const [open, is_made] = await Promise.all([
         opened,
         succeeds(instanceOf(id, spec), command, signal, { stdin: input }),
+        opened.then(() => supervise(spec)),
       ])
       if (is_made) return open
       const ready = await untilReady(spec, signal)

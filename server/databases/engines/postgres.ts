@@ -57,13 +57,16 @@ export const postgres = {
   login: (credentials) => ({ argv: [...PSQL, '--command=SELECT 1'], env: asApp(credentials) }),
   set_password: (credentials) =>
     script(credentials, [
+      // Each commit would wait for the disk; the last one waits for all of them.
+      'SET synchronous_commit = off;',
       `SELECT 'CREATE ROLE app' WHERE NOT EXISTS (SELECT FROM pg_roles WHERE rolname = 'app') \\gexec`,
       `SELECT 'CREATE ROLE ${credentials.username}' WHERE NOT EXISTS (SELECT FROM pg_roles WHERE rolname = '${credentials.username}') \\gexec`,
-      `ALTER ROLE ${credentials.username} LOGIN PASSWORD '${credentials.password}';`,
       `GRANT app TO ${credentials.username};`,
       `ALTER ROLE ${credentials.username} SET role = 'app';`,
       `SELECT 'CREATE DATABASE "${credentials.database}" OWNER app' WHERE NOT EXISTS (SELECT FROM pg_database WHERE datname = '${credentials.database}') \\gexec`,
       `REVOKE ALL ON DATABASE "${credentials.database}" FROM PUBLIC;`,
+      'SET synchronous_commit = on;',
+      `ALTER ROLE ${credentials.username} LOGIN PASSWORD '${credentials.password}';`,
     ]),
   revoke: (credentials, { username, database }) =>
     script(credentials, [
