@@ -14,4 +14,6 @@ export interface FinalBackups {
   ): string
   /** Takes it and answers once it is whole. Idempotent; throws Fatal when it cannot be taken. */
   take(backup_id: string, signal: AbortSignal): Promise<void>
+  /** Ends one that was planned and never begun, since its deletion ended before it; any other is left alone. */
+  drop(backup_id: string, error: string): void
 }

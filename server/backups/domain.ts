@@ -132,9 +132,10 @@ export function createBackups(base: Base, use: BackupNeeds) {
       // What vanished cannot be copied any more, and must not keep an app from being deleted.
       service.planFinal(actor, target, id, ['databases', volumes ? 'lost_volumes' : 'volumes']).id,
     take: async (id, signal) => void (await service.takeFinal(id, signal)),
+    drop: service.dropFinal,
   }
   use.databases.plug({
-    final_backup: { plan: ({ id }, actor) => final.plan(actor, 'database', id), take: final.take },
+    final_backup: { ...final, plan: ({ id }, actor) => final.plan(actor, 'database', id) },
     log_archive: point_in_time,
   })
   const app_parts = createAppParts(() => use)

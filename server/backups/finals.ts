@@ -1,13 +1,17 @@
+import type { Clock } from '#server/kernel/clock'
 import { notFound } from '#server/kernel/errors'
 import type { Events } from '#server/kernel/events'
 import { Fatal } from '#server/kernel/jobs/definition'
 import type { Jobs } from '#server/kernel/jobs/jobs'
+import { backupEvent } from './backup-job.ts'
+import { backupMachine } from './machine.ts'
 import type { BackupRepository, BackupRow } from './repository.ts'
 import type { Backup } from './schema.ts'
 
 const ENDED = new Set(['succeeded', 'failed'])
 
 export interface FinalOptions {
+  clock: Clock
   events: Events
   jobs: Jobs
   repository: BackupRepository
@@ -18,7 +22,7 @@ export interface FinalOptions {
 }
 
 /** Last copies of what is about to be deleted. */
-export function createFinals({ events, jobs, repository, get, view, start }: FinalOptions) {
+export function createFinals({ clock, events, jobs, repository, get, view, start }: FinalOptions) {
   /** Resolves once a backup has ended; rejects when the signal aborts. */
   const whenEnded = (id: string, signal: AbortSignal): Promise<Backup> =>
     new Promise((resolve, reject) => {
@@ -45,6 +49,17 @@ export function createFinals({ events, jobs, repository, get, view, start }: Fin
     })
 
   return {
+    /**
+     * Ends a last copy that was planned and never begun: one that stayed in the queue for ever would keep its target
+     * from every scheduled backup to come.
+     */
+    dropFinal(id: string, error: string): void {
+      const row = repository.find(id)
+      if (row?.status !== 'queued' || jobs.findBySubject(id)) return
+      repository.setStatus(id, 'queued', backupMachine.next('queued', 'fail'))
+      repository.update(id, { error, finished_at: clock.iso() })
+      events.append(backupEvent(row, 'failed', { error }))
+    },
     /** Takes the last copy and resolves once it is whole. Idempotent; throws when it could not be made. */
     async takeFinal(id: string, signal: AbortSignal): Promise<Backup> {
       if (get(id).status === 'queued' && !jobs.findBySubject(id)) start(get(id))

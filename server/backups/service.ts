@@ -194,7 +194,7 @@ export function createBackupService(options: BackupOptions) {
   }
 
   return {
-    ...createFinals({ events, jobs, repository, view, get, start }),
+    ...createFinals({ clock, events, jobs, repository, view, get, start }),
     ...createRestores({ db, events, jobs, repository, archives, get, targetOf, note }),
     ...createReceiving({ db, clock, events, repository, archives, view, get, insert: insertUpload }),
     create,

@@ -57,6 +57,8 @@ export interface FinalBackup {
   plan(database: { id: string; project_id: string }, actor: Actor): string
   /** Takes it and answers once it is whole. Idempotent; throws when it cannot be taken. */
   take(backup_id: string, signal: AbortSignal): Promise<void>
+  /** Ends one that was never begun. */
+  drop(backup_id: string, error: string): void
 }
 
 /** What the parts of the domain share. */

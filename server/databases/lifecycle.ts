@@ -1,4 +1,4 @@
-import { defineJob, type JobDefinition, type Outcome, type Step } from '#server/kernel/jobs/definition'
+import { defineJob, Fatal, type JobDefinition, type Outcome, type Step } from '#server/kernel/jobs/definition'
 import { redactor } from '#server/kernel/redact'
 import { classify } from './classify.ts'
 import type { DatabaseContext } from './context.ts'
@@ -142,6 +142,15 @@ const stopJob = (room: Workroom) =>
     ],
   })
 
+/** A server that cannot be copied, since it does not come up. */
+const withoutFinal = ({ message, log }: Fatal) =>
+  new Fatal(
+    'final_backup_failed',
+    `The final backup failed: ${message}`,
+    'Nothing was deleted. Restore the database from a backup, or delete it with skip_backup=true.',
+    log,
+  )
+
 /**
  * Nothing is removed before the final backup is whole. The row goes last, so that a crash leaves something to
  * go on with.
@@ -159,7 +168,9 @@ function deleteJob(room: Workroom): JobDefinition<DeletePayload, object> {
         async run({ payload, signal, skip }) {
           const { database_id, backup_id } = payload
           if (backup_id === null) return skip()
-          await room.live.bringUp(database_id, signal)
+          await room.live.bringUp(database_id, signal).catch((error: unknown) => {
+            throw error instanceof Fatal ? withoutFinal(error) : error
+          })
           await room.ports.finalBackup()!.take(backup_id, signal)
         },
       },
@@ -185,7 +196,12 @@ function deleteJob(room: Workroom): JobDefinition<DeletePayload, object> {
     onEnd(row, outcome, state) {
       const database = room.repository.find(row.subject)
       if (!database) return
-      if (outcome.status !== 'succeeded') return job.onEnd?.(row, outcome, state)
+      if (outcome.status !== 'succeeded') {
+        const { backup_id } = JSON.parse(row.payload) as DeletePayload
+        const error = outcome.failure?.message ?? 'The deletion was cancelled.'
+        if (backup_id !== null) room.ports.finalBackup()?.drop(backup_id, error)
+        return job.onEnd?.(row, outcome, state)
+      }
       room.repository.delete(database.id)
       room.note(database, 'database.deleted')
     },

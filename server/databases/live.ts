@@ -13,6 +13,14 @@ const COMEBACK_LIMIT_MS = 30_000
 const COMES_BACK = new Set<DatabaseRow['status']>(['running', 'restoring', 'upgrading'])
 const PAUSE_MS = 200
 
+/** What is said of a database whose data vanished. */
+export const lostVolume = ({ volume_id, name }: Pick<DatabaseRow, 'volume_id' | 'name'>) =>
+  new Fatal(
+    'volume_missing',
+    `The volume ${volume_id} with the data of ${name} is no longer on the server.`,
+    'Restore it from a backup. An empty one is not put in its place.',
+  )
+
 /** The server that apps talk to: what it looks like, and how it is brought up. */
 export function createLive(context: DatabaseContext, servers: Servers) {
   const { engine, vault, get, change, log, clock } = context
@@ -57,12 +65,7 @@ export function createLive(context: DatabaseContext, servers: Servers) {
     if (row.volume_made === 0) {
       await engine.ensureVolume(row.volume_id, { database: row.id, project: row.project_id })
       change(row.id, { volume_made: 1 })
-    } else if (!(await engine.findVolume(row.volume_id)))
-      throw new Fatal(
-        'volume_missing',
-        `The volume ${row.volume_id} with the data of ${row.name} is no longer on the server.`,
-        'Restore it from a backup. An empty one is not put in its place.',
-      )
+    } else if (!(await engine.findVolume(row.volume_id))) throw lostVolume(row)
   }
 
   return {

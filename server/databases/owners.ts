@@ -5,7 +5,7 @@ import { MAIN_PROCESS } from '#server/platform/engine/workload'
 import type { WorkloadOwners } from '#server/platform/engine/workload-reconciler'
 import type { DatabaseContext } from './context.ts'
 import { startRequest } from './lifecycle.ts'
-import type { Live } from './live.ts'
+import { type Live, lostVolume } from './live.ts'
 import type { Spares } from './spares.ts'
 import { STOP_GRACE_S, workloadOf } from './workload.ts'
 
@@ -45,8 +45,9 @@ export function databaseOwners(
       if (error.code === 'image_not_found')
         jobs.enqueue(startRequest(owner, { restart: false, fresh: false }))
       // Trying again does not bring data back.
-      if (error.code === 'volume_missing')
-        advance(owner.id, 'fail', { last_error: `${error.message} ${error.hint ?? ''}`.trim() })
+      if (error.code !== 'volume_missing') return
+      const { message, hint } = lostVolume(get(owner.id))
+      advance(owner.id, 'fail', { last_error: `${message} ${hint}` })
     },
     exited(id, event: EngineEvent) {
       const row = repository.find(id)

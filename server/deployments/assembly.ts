@@ -192,6 +192,7 @@ export function createDeploymentsDomain(base: Base, use: DeploymentNeeds): Deplo
   }
   for (const job of lifecycleJobs(context, {
     takeFinalBackup: (backup_id, signal) => use.backups.final.take(backup_id, signal),
+    dropFinalBackup: (backup_id, error) => use.backups.final.drop(backup_id, error),
     keepApp: (id, was, error) => use.apps.keep(id, was, error),
     removeApp(id) {
       base.modules.app.removed(id)

@@ -40,6 +40,8 @@ export interface LifecyclePorts {
   removeApp(app_id: string): void
   /** Takes the final backup and answers once it is whole; throws when it cannot be taken. */
   takeFinalBackup(backup_id: string, signal: AbortSignal): Promise<void>
+  /** Ends a final backup that was never begun. */
+  dropFinalBackup(backup_id: string, error: string): void
   /** Gives an app back its status whose deletion did not begin. */
   keepApp(app_id: string, was: string, error: string): void
   note(app_id: string, type: string, payload: Record<string, unknown>): void
@@ -210,8 +212,9 @@ function deleteJob(context: DeployContext, ports: LifecyclePorts): JobDefinition
     ],
     onEnd(job, outcome) {
       if (outcome.status === 'succeeded') return ports.removeApp(job.subject)
-      const { was = 'failed' } = JSON.parse(job.payload) as LifecyclePayload
+      const { was = 'failed', backup_id } = JSON.parse(job.payload) as LifecyclePayload
       const { message = 'The deletion was cancelled.', hint } = outcome.failure ?? {}
+      if (backup_id) ports.dropFinalBackup(backup_id, message)
       ports.keepApp(job.subject, was, [message, hint].filter(Boolean).join(' '))
     },
   })

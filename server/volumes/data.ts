@@ -10,7 +10,7 @@ export interface VolumeDataOptions {
   engine: Engine
   repository: VolumeRepository
   /** Moves the status by an event of the machine; see the service. */
-  transition(id: string, event: 'make' | 'reappear'): void
+  transition(id: string, event: 'make' | 'reappear' | 'lose'): void
   note(row: VolumeRow, type: string, payload?: Record<string, unknown>): void
 }
 
@@ -38,6 +38,15 @@ export function createVolumeData(options: VolumeDataOptions) {
     dataOf(id: string): string {
       const row = repository.find(id)
       return row ? dataOf(row) : id
+    },
+    /** Asks the engine whether these are there, and notes those that vanished since they were measured. */
+    async lookFor(ids: readonly string[]): Promise<void> {
+      for (const id of ids) {
+        const row = repository.find(id)
+        if (row?.status !== 'ready' || (await engine.findVolume(dataOf(row)))) continue
+        const now = repository.find(id)
+        if (now?.status === 'ready' && dataOf(now) === dataOf(row)) transition(id, 'lose')
+      }
     },
     /** Makes an empty place for data, whatever an earlier attempt left in it. */
     async clear(volume_id: string, data_id: string): Promise<void> {

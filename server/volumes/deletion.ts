@@ -11,6 +11,8 @@ export interface VolumeDeletion {
 export interface DeletionPorts {
   /** Takes the final backup and answers once it is whole; throws when it cannot be taken. */
   take(backup_id: string, signal: AbortSignal): Promise<void>
+  /** Ends a final backup that was never begun. */
+  drop(backup_id: string, error: string): void
   /** Removes the data, then the row. */
   destroy(volume_id: string): Promise<void>
   /** Nothing was removed, and the volume is what it was. */
@@ -30,7 +32,12 @@ function classify(error: unknown): Verdict {
 }
 
 /** Nothing of a volume is removed before its last copy is whole. */
-export const deletionJob = ({ take, destroy, keep }: DeletionPorts): JobDefinition<VolumeDeletion, object> =>
+export const deletionJob = ({
+  take,
+  drop,
+  destroy,
+  keep,
+}: DeletionPorts): JobDefinition<VolumeDeletion, object> =>
   defineJob<VolumeDeletion, object>({
     kind: DELETE_KIND,
     initial: () => ({}),
@@ -46,6 +53,7 @@ export const deletionJob = ({ take, destroy, keep }: DeletionPorts): JobDefiniti
     onEnd(job, outcome) {
       if (outcome.status === 'succeeded') return
       const { message = 'The deletion was cancelled.', hint } = outcome.failure ?? {}
+      drop((JSON.parse(job.payload) as VolumeDeletion).backup_id, message)
       keep(job.subject, [message, hint].filter(Boolean).join(' '))
     },
   })

@@ -10,6 +10,9 @@ import { dataOf } from './data.ts'
 import { createVolumes } from './service.ts'
 import { createStorageWatch, type StopOutcome } from './storage-watch.ts'
 
+/** An app that did not come up may have lost a volume. */
+const MAY_TELL_OF_A_LOSS = new Set(['app.failed', 'app.start_failed', 'deployment.failed'])
+
 export default defineModule({
   name: 'volumes',
   tags: [
@@ -89,9 +92,11 @@ export default defineModule({
   },
   start(own, _use, { events, log }) {
     // An app that lost a volume: which one it was is known at once, not with the next measurement.
-    events.subscribe(({ type, payload }) => {
-      if (type === 'app.failed' && payload.code === 'volume_missing')
-        own.measure().catch((error: unknown) => log.warn('The volumes cannot be measured', { error }))
+    events.subscribe(({ type, app_id }) => {
+      if (!app_id || !MAY_TELL_OF_A_LOSS.has(type)) return
+      own
+        .lookFor(own.mountsOf(app_id).flatMap(({ volume_id }) => volume_id ?? []))
+        .catch((error: unknown) => log.warn('The volumes cannot be looked for', { error }))
     })
   },
 })

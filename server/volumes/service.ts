@@ -140,6 +140,7 @@ export function createVolumes(options: VolumeOptions) {
   jobs.define(
     deletionJob({
       take: (backup_id, signal) => ports.final().take(backup_id, signal),
+      drop: (backup_id, error) => ports.final().drop(backup_id, error),
       destroy,
       keep: (id, error) => {
         if (repository.find(id)?.status !== 'deleting') return
@@ -291,6 +292,7 @@ export function createVolumes(options: VolumeOptions) {
       { skip_backup = false }: { skip_backup?: boolean } = {},
     ): Promise<string | null> {
       ports.requireEngine()
+      await askingEngine(() => data.lookFor([id]))
       const final = db.tx(() => {
         const row = get(id)
         if (row.filling === 1) throw conflict('The volume is being restored. Wait for the end of that.')

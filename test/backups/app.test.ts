@@ -306,7 +306,6 @@ describe('a deletion', () => {
   })
   it('of an app whose volume vanished keeps the rest in its final backup, and goes through', async () => {
     api.fakes.engine.loseVolume(volume_id)
-    await api.services.volumes.measure()
     const answer = await remove('?volumes=true')
     const made = await show(`/api/backups/${answer.final_backup_id}`)
     expect(made, made.error).toMatchObject({ status: 'succeeded', trigger: 'final' })

@@ -379,6 +379,36 @@ describe('F28: a server that is rebuilt from a copy', () => {
   })
 })
 
+describe('a database whose data vanished', () => {
+  it('is not started with an empty volume; a restore brings it back, and what was said of it is over', async () => {
+    const { id: backup_id } = await backUp()
+    const { volume_id } = await database()
+    await api.as('developer').post(`/api/databases/${id}/stop`)
+    await api.services.jobs.idle()
+    api.fakes.engine.loseVolume(volume_id)
+    await api.as('developer').post(`/api/databases/${id}/start`)
+    await api.services.jobs.idle()
+    const lost = await database()
+    expect([lost.status, lost.last_error, volumes()]).toEqual([
+      'failed',
+      expect.stringContaining('An empty one is not put in its place.'),
+      [],
+    ])
+    await api.as('owner').post(`/api/backups/${backup_id}/restore`, {})
+    await api.services.jobs.idle()
+    expect(await database()).toMatchObject({ status: 'running', last_error: null })
+  })
+  it('while it runs is told in words that are about a database', async () => {
+    const { volume_id } = await database()
+    const [instance] = await api.fakes.engine.instances({ owner: { kind: 'database', id } })
+    api.fakes.engine.vanish(instance!.id)
+    api.fakes.engine.loseVolume(volume_id)
+    await api.services.deployments.reconciler.reconcile()
+    const { status, last_error } = await database()
+    expect([status, last_error]).toEqual(['failed', expect.stringContaining('with the data of orders')])
+  })
+})
+
 describe('deleting a database', () => {
   it('takes a final backup first, names it, and it can be restored afterwards', async () => {
     const { body } = await api.as('owner').delete(`/api/databases/${id}`)
@@ -391,6 +421,27 @@ describe('deleting a database', () => {
       .post(`/api/backups/${final_backup_id}/restore`, { mode: 'new', name: 'orders' })
     await api.services.jobs.idle()
     expect(await database(restored.body.data.target_id)).toMatchObject({ name: 'orders', status: 'running' })
+  })
+  it('whose data vanished ends its final backup, says how it can be deleted, and then is', async () => {
+    const { volume_id } = await database()
+    await api.as('developer').post(`/api/databases/${id}/stop`)
+    await api.services.jobs.idle()
+    api.fakes.engine.loseVolume(volume_id)
+    const { body } = await api.as('owner').delete(`/api/databases/${id}`)
+    await api.services.jobs.idle()
+    const { status, last_error } = await database()
+    expect([status, last_error]).toEqual([
+      'failed',
+      expect.stringContaining('delete it with skip_backup=true'),
+    ])
+    // One that stayed queued would keep the database from every scheduled backup to come.
+    expect(await backup(body.data.final_backup_id)).toMatchObject({
+      status: 'failed',
+      error: expect.stringContaining('is no longer on the server'),
+    })
+    await api.as('owner').delete(`/api/databases/${id}?skip_backup=true`)
+    await api.services.jobs.idle()
+    expect((await api.as('viewer').get('/api/databases')).body.total).toBe(0)
   })
   it('deletes nothing when the final backup fails', async () => {
     server.failing.set('pg_dump', 1)

@@ -189,6 +189,18 @@ describe('a restore of a volume', () => {
       'FILES',
     ])
   })
+  it('of one that vanished while its app was stopped: a start puts no empty one in its place', async () => {
+    const { id: backup_id } = await backUp()
+    await post(`/api/apps/${app_id}/stop`)
+    api.fakes.engine.loseVolume(id)
+    await post(`/api/apps/${app_id}/start`)
+    expect([(await app()).last_error, engineVolumes()]).toEqual([
+      expect.stringContaining('is no longer on the server'),
+      [],
+    ])
+    await restore(backup_id)
+    expect([(await show('/api/volumes'))[0].status, held()]).toEqual(['ready', 'FILES'])
+  })
   it('refuses a name that a volume may not have with 422, and one that is taken with 409', async () => {
     const { id: backup_id } = await backUp()
     expect((await restore(backup_id, { mode: 'new', name: 'No Name' })).status).toBe(422)
@@ -254,6 +266,12 @@ describe('the deletion of a volume', () => {
     expect(api.events().map(({ type }) => type)).toContain('volume.delete_failed')
     expect((await remove(id, '?skip_backup=true')).body.data.final_backup_id).toBeNull()
     expect(engineVolumes()).toEqual([])
+  })
+  it('that vanished since it was measured goes at once: there is nothing left to copy', async () => {
+    await release()
+    api.fakes.engine.loseVolume(id)
+    expect((await remove(id)).body.data.final_backup_id).toBeNull()
+    expect(await show('/api/volumes')).toEqual([])
   })
   it('that nothing ever wrote to goes at once', async () => {
     const fresh = (await post('/api/volumes', { name: 'fresh' })).body.data.id

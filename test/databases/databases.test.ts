@@ -246,6 +246,7 @@ describe('a database that runs', () => {
   })
   it('is not removed when its final backup cannot be taken', async () => {
     const taken: string[] = []
+    const dropped: string[] = []
     let broken = true
     api.services.databases.plug({
       final_backup: {
@@ -254,11 +255,13 @@ describe('a database that runs', () => {
           if (broken) throw Object.assign(new Error('the destination is away'), { name: 'Fatal' })
           taken.push(backup_id)
         },
+        drop: (backup_id) => void dropped.push(backup_id),
       },
     })
     const id = await made()
     expect((await owner().delete(`/api/databases/${id}`)).body.data.final_backup_id).toBe(`bkp_of_${id}`)
     await expect.poll(async () => (await show(id)).status, { timeout: 15_000 }).toBe('failed')
+    expect(dropped).toEqual([`bkp_of_${id}`])
     broken = false
     await owner().delete(`/api/databases/${id}`)
     await idle()

@@ -23,6 +23,7 @@ export interface AppPorts {
     Volumes,
     | 'find'
     | 'dataOf'
+    | 'lookFor'
     | 'clear'
     | 'replaceData'
     | 'returnData'

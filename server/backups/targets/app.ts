@@ -59,6 +59,7 @@ export function createAppTarget(
     { work_id, without }: DumpOptions,
     signal: AbortSignal,
   ): AsyncGenerator<Section> {
+    if (without.includes('lost_volumes')) await ports().volumes.lookFor(volumesOf(app.id).map(({ id }) => id))
     const parts = partsOf(app.id, app.project_id, without)
     yield { name: 'app.json', bytes: textBytes(JSON.stringify(copyOf(app.id, app.name, parts))) }
     for (const { id, name, project_id } of parts.volumes) {

@@ -192,7 +192,9 @@ export function createDatabaseTarget(
       },
       ended({ target_id, mode }, status) {
         const row = port().find(target_id)
-        if (row?.status === 'restoring') port().advance(target_id, status === 'succeeded' ? 'ready' : 'keep')
+        if (row?.status === 'restoring' && status === 'succeeded')
+          port().advance(target_id, 'ready', { last_error: null })
+        else if (row?.status === 'restoring') port().advance(target_id, 'keep')
         if (row && status === 'failed' && mode === 'new' && row.status !== 'deleting')
           port().delete(PLATFORM, target_id, { skip_backup: true })
       },
