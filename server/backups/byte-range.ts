@@ -7,20 +7,27 @@ export interface ByteWindow {
   partial: boolean
 }
 
+/** What a request says of the part that it wants: its `Range` and `If-Range` headers, as they were sent. */
+export interface WantedRange {
+  range?: string | undefined
+  if_range?: string | undefined
+}
+
 /**
- * Reads a `Range` header with one range of bytes. What is not one is ignored, as HTTP wants it; one that
- * begins behind the end is refused.
+ * Reads a `Range` header with one range of bytes. What is not one is ignored, as HTTP wants it, and so is a part
+ * of what is no longer the same by its tag; one that begins behind the end is refused.
  */
-export function parseRange(header: string | undefined, size: number): ByteWindow {
+export function parseRange({ range: header, if_range }: WantedRange, size: number, tag: string): ByteWindow {
   const whole = { start: 0, end: Math.max(0, size - 1), partial: false }
   const match = /^bytes=(\d{0,15})-(\d{0,15})$/.exec(header?.trim() ?? '')
   if (!match || (match[1] === '' && match[2] === '')) return whole
+  if (if_range !== undefined && if_range.trim() !== tag) return whole
   const [, first = '', last = ''] = match
-  if (first === '') {
+  if (first === '' && Number(last) > 0 && size > 0) {
     const start = Math.max(0, size - Number(last))
     return { start, end: size - 1, partial: true }
   }
-  const start = Number(first)
+  const start = first === '' ? size : Number(first)
   if (start >= size)
     throw new ApiError(
       'BAD_REQUEST',

@@ -9,7 +9,7 @@ import type { Jobs } from '#server/kernel/jobs/jobs'
 import { limits, paged, type Paging } from '#server/kernel/schemas'
 import type { Archives } from './archives.ts'
 import { BACKUP_KIND, backupEvent, type BackupPayload } from './backup-job.ts'
-import { type ByteWindow, parseRange } from './byte-range.ts'
+import { type ByteWindow, parseRange, type WantedRange } from './byte-range.ts'
 import { createFinals } from './finals.ts'
 import { isInUse } from './in-use.ts'
 import { createReceiving } from './receiving.ts'
@@ -245,12 +245,12 @@ export function createBackupService(options: BackupOptions) {
         return view(get(id))
       })
     },
-    /** @param range the header of the request: one range of bytes is served, anything else is ignored. */
-    async download(actor: Actor, id: string, range: string | undefined): Promise<Download> {
+    /** @param wanted by the headers of the request: one range of bytes is served, anything else is ignored. */
+    async download(actor: Actor, id: string, wanted: WantedRange): Promise<Download> {
       const row = get(id)
       backupMachine.next(row.status, 'download')
       const size_bytes = row.size_bytes ?? 0
-      const window = parseRange(range, size_bytes)
+      const window = parseRange(wanted, size_bytes, `"${row.sha256 ?? ''}"`)
       if (!(await archives.isThere(row)))
         throw conflict('The archive is no longer at its destination. Restore another backup.')
       db.tx(() => note(actor, 'download', row, null))

@@ -11,8 +11,6 @@ export interface RequestFacts {
   /** Address of the peer, or what a trusted proxy says it is. */
   address: string
   user_agent: string
-  /** The `Range` header, as it was sent. */
-  range?: string
   /** Whether the client speaks HTTPS to us or to a trusted proxy in front. */
   secure: boolean
   /** Name under which the installation's own edge served it, over HTTPS; absent for requests to the plain port. */
@@ -48,6 +46,10 @@ export interface HttpPorts {
       facts: RequestFacts,
       options: { allow_stale_password: boolean },
     ): Promise<Actor> | Actor
+    /** The caller as they are now. Throws UNAUTHORIZED when their session, key or account has ended. */
+    refresh(actor: Actor): Actor
+    /** Hears whose proofs or rights have changed; returns the unsubscribe function. */
+    onRevocation(listener: (user_id: string) => void): () => void
     /**
      * Project of a resource; undefined when there is none. Nouns are those that endpoints name in `scope`.
      */

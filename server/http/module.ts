@@ -23,7 +23,7 @@ export default defineModule({
     { db, clock, secrets, log, modules, config, version }: Base,
     use: {
       audit: Pick<Audit, 'refused'>
-      identity: Pick<Identity, 'authenticate' | 'client'>
+      identity: Pick<Identity, 'actorOf' | 'authenticate' | 'client' | 'revocations'>
       ingress: Pick<IngressService, 'cameIn'>
       projects: Pick<Projects, 'default'>
       settings: { server(): { cors_origins: readonly string[] } }
@@ -38,6 +38,12 @@ export default defineModule({
       idempotency,
       authenticate: use.identity.authenticate,
       client: use.identity.client,
+      refresh: (actor) =>
+        use.identity.actorOf(
+          { user_id: actor.user_id, method: actor.method, credential_id: actor.credential_id },
+          { address: actor.address, id: actor.request_id },
+        ),
+      onRevocation: (listener) => use.identity.revocations.subscribe(({ user_id }) => listener(user_id)),
       cameByEdge: (hostname, actor) => use.ingress.cameIn(hostname, actor),
       refused: (facts, code, actor, access) => use.audit.refused({ ...facts, code, access }, actor),
     }

@@ -17,20 +17,13 @@ import type { HttpPorts, RequestFacts, ResponseControls, UploadStream } from './
 import { type AnyEndpoint, type HandlerContext, isToldByBody } from './definition.ts'
 import { closeWhenUnread } from './entrance.ts'
 import { toErrorAnswer } from './errors.ts'
-import {
-  decodeSegment,
-  isMediaType,
-  isUtf8,
-  limitStream,
-  MAX_BODY_BYTES,
-  parseJson,
-  readBytes,
-  readQuery,
-  searchOf,
-} from './input.ts'
+import { decodeSegment, limitStream, readQuery, searchOf } from './input.ts'
 import { credentialsOf, factsOf, mutates } from './request.ts'
 import { reply } from './reply.ts'
+import { bodyOf, sendsFile } from './request-body.ts'
 import { holdsSecret, withoutSecrets } from './secret-answers.ts'
+import { sendFile } from './send-file.ts'
+import { whileAllowed } from './standing.ts'
 import { parseBody, parseQuery } from './validation.ts'
 
 /** The caller of `public` endpoints: may do nothing. */
@@ -54,10 +47,6 @@ interface Call {
   facts: RequestFacts
   actor: Actor
   params: Record<string, string>
-}
-interface RawBody {
-  bytes: Buffer
-  value: unknown
 }
 
 /**
@@ -91,6 +80,7 @@ async function respond(definition: AnyEndpoint, event: H3Event): Promise<unknown
       Object.entries(getRouterParams(event)).map(([key, value]) => [key, decodeSegment(value)]),
     )
     const result = await answer({ definition, event, services, facts, actor, params })
+    if (result instanceof Readable) return await sendFile(event, result, services.http.log)
     return await reply(event, definition, result)
   } catch (error) {
     const mapped = toErrorAnswer(error, facts.id, services.http.log)
@@ -148,7 +138,8 @@ async function answer(began: Call): Promise<unknown> {
     } as HandlerContext<unknown, any, any, any>)
     // An export is a stream in another of the declared media types, written line by line from its own
     // allow-list.
-    if (definition.media_types && result instanceof Readable) return result
+    if (definition.media_types && result instanceof Readable)
+      return whileAllowed(result, services.http, actor, requireStill(call, project_id))
     if (!definition.response) return result
     const shown: unknown = v.parse(definition.response, result)
     // What belongs to the caller, such as a ticket, is narrowed itself.
@@ -178,6 +169,13 @@ async function askedAnew(call: Call): Promise<Call> {
   return { ...call, actor: await whoCalls(definition, event, services, facts) }
 }
 
+/** Throws when a caller may not do this any more, there or where the resource is now. */
+const requireStill = (call: Call, project_id: string | undefined) => (actor: Actor) =>
+  authorizeFor(
+    { ...call, actor },
+    isToldByBody(call.definition.scope) ? project_id : projectOf(call, undefined),
+  )
+
 /** What a refusal calls what is not there: what the request named, so that unknown ids read the same. */
 function nounOf({ scope }: AnyEndpoint, body: unknown): string {
   if (typeof scope !== 'object') return 'project'
@@ -199,30 +197,6 @@ function authorizeFor(call: Call, project_id: string | undefined, body?: unknown
     project_id ? { project_id, noun } : undefined,
     definition.effect ?? (mutates(facts.method) ? 'write' : 'read'),
   )
-}
-
-async function bodyOf(definition: AnyEndpoint, event: H3Event): Promise<RawBody | undefined> {
-  const request = event.node.req
-  const { headers } = request
-  if (definition.upload && sendsFile(definition, event)) {
-    const { media_types, any_type } = definition.upload
-    if (!any_type && !isMediaType(headers['content-type'], media_types))
-      throw new ApiError('UNSUPPORTED_MEDIA_TYPE', `Send the body as ${definition.upload.media_types[0]}.`)
-    if (Number(headers['content-length'] ?? 0) > definition.upload.max_bytes)
-      throw new ApiError('PAYLOAD_TOO_LARGE', `The body is larger than ${definition.upload.max_bytes} bytes.`)
-    return undefined
-  }
-  if (!mutates(request.method ?? 'GET')) return undefined
-  const empty = !headers['transfer-encoding'] && Number(headers['content-length'] ?? 0) === 0
-  if (empty) return { bytes: Buffer.alloc(0), value: definition.body ? {} : undefined }
-  if (!isMediaType(headers['content-type'], ['application/json']))
-    throw new ApiError('UNSUPPORTED_MEDIA_TYPE', 'Send the body as application/json.')
-  if (!isUtf8(headers['content-type']))
-    throw new ApiError('UNSUPPORTED_MEDIA_TYPE', 'Send the body in UTF-8; JSON has no other character set.')
-  if ((headers['content-encoding'] ?? 'identity') !== 'identity')
-    throw new ApiError('UNSUPPORTED_MEDIA_TYPE', 'Send the body without a Content-Encoding.')
-  const bytes = await readBytes(request, MAX_BODY_BYTES)
-  return { bytes, value: parseJson(bytes) }
 }
 
 function projectOf(call: Call, body: unknown): string | undefined {
@@ -308,19 +282,16 @@ async function idempotent(
   }
 }
 
-/** Where JSON and a file are both taken, the type of the body tells which it is. */
-function sendsFile({ upload, body }: AnyEndpoint, event: H3Event): boolean {
-  if (!upload) return false
-  return !body || isMediaType(event.node.req.headers['content-type'], upload.media_types)
-}
-
 /** The file of an upload. It ends well only if its sender may still do this at its end. */
 function uploadOf(call: Call, project_id: string | undefined): UploadStream | undefined {
   const { definition, event } = call
   if (!definition.upload || !sendsFile(definition, event)) return undefined
   const requireRight = async () => authorizeFor(await askedAnew(call), project_id)
+  const limited = limitStream(event.node.req, definition.upload.max_bytes, { atEnd: requireRight })
+  const { services, actor } = call
+  const is_public = definition.access === 'public'
   return {
-    stream: limitStream(event.node.req, definition.upload.max_bytes, { atEnd: requireRight }),
+    stream: is_public ? limited : whileAllowed(limited, services.http, actor, requireStill(call, project_id)),
     content_length: Number(event.node.req.headers['content-length']) || undefined,
   }
 }

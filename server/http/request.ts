@@ -37,7 +37,6 @@ export function factsOf(event: H3Event, services: HttpPorts): RequestFacts {
     real_ip: getRequestHeader(event, 'x-real-ip'),
     edge_proof: getRequestHeader(event, 'x-portreeve-edge'),
   })
-  const range = getRequestHeader(event, 'range')
   return {
     id: requestId(event),
     method: event.method,
@@ -46,7 +45,6 @@ export function factsOf(event: H3Event, services: HttpPorts): RequestFacts {
     secure: client.secure,
     ...(client.by_edge && client.secure ? { edge_name: nameOf(getRequestHeader(event, 'host')) } : {}),
     user_agent: (getRequestHeader(event, 'user-agent') ?? '').slice(0, 512),
-    ...(range === undefined ? {} : { range }),
   }
 }
 

@@ -143,9 +143,13 @@ describe('a backup of the platform', () => {
 })
 
 describe('GET /api/backups/:id/download', () => {
-  const fetchRange = (path: string, range?: string) =>
+  const fetchRange = (path: string, range?: string, if_range?: string) =>
     new Promise<{ status: number; headers: Record<string, unknown>; body: Buffer }>((resolve, reject) => {
-      const headers = { authorization: 'Bearer test-admin', ...(range ? { range } : {}) }
+      const headers = {
+        authorization: 'Bearer test-admin',
+        ...(range ? { range } : {}),
+        ...(if_range ? { 'if-range': if_range } : {}),
+      }
       get(new URL(path, api.url), { headers, agent: false }, async (response) => {
         const chunks: Buffer[] = []
         for await (const chunk of response) chunks.push(chunk as Buffer)
@@ -173,6 +177,10 @@ describe('GET /api/backups/:id/download', () => {
     expect((await fetchRange(path, 'bytes=-7')).body.equals(whole.subarray(-7))).toBe(true)
     expect((await fetchRange(path, 'bytes=0-1,5-6')).status).toBe(200)
     expect((await fetchRange(path, `bytes=${size_bytes}-`)).status).toBe(400)
+    expect((await fetchRange(path, 'bytes=-0')).status).toBe(400)
+    expect((await fetchRange(path, `bytes=${Array(500).fill('0-').join(',')}`)).body.length).toBe(size_bytes)
+    expect((await fetchRange(path, 'bytes=10-19', `"${sha256}"`)).status).toBe(206)
+    expect((await fetchRange(path, 'bytes=10-19', '"of another archive"')).body.equals(whole)).toBe(true)
   })
 })
 

@@ -1,3 +1,4 @@
+import { Readable } from 'node:stream'
 import * as v from 'valibot'
 import type { Actor, PlatformRole, ProjectRole } from '#server/kernel/access'
 import { ApiError, conflict } from '#server/kernel/errors'
@@ -17,6 +18,11 @@ export interface TinyServices extends HttpPorts {
   fault: { error: unknown }
   /** Resolves what `POST /api/slow` waits for. */
   gate: { open(): void; waiting: Promise<void> }
+  /** What `GET /api/things/:id/file` answers. */
+  file(): Readable
+  /** Ends the right of this caller to be one, and tells of it; or tells only that something is another. */
+  revoke(name: string): void
+  tell(name: string): void
 }
 
 const NewThing = v.strictObject({
@@ -119,6 +125,24 @@ const routes: MountedRoute[] = [
           let size = 0
           for await (const chunk of upload.stream) size += (chunk as Buffer).length
           return { data: { size } }
+        },
+      }),
+    ),
+  },
+  {
+    path: '/api/things/:id/file',
+    method: 'get',
+    load: module(
+      endpoint({
+        summary: 'File',
+        access: 'viewer',
+        scope: { noun: 'thing' },
+        params: IdParam,
+        media_types: ['application/octet-stream'],
+        handler({ services, response }) {
+          response.header('Content-Length', '1000000')
+          response.header('Content-Disposition', 'attachment; filename="file"')
+          return services.file()
         },
       }),
     ),
@@ -238,9 +262,20 @@ export async function startTinyApi() {
   const kernel = createTestKernel()
   const refused: { code: string; actor: string | undefined; path: string }[] = []
   let open = () => undefined as void
+  const ended = new Set<string>()
+  const hearing = new Set<(user_id: string) => void>()
+  const tell = (name: string) => {
+    for (const hear of hearing) hear(`usr_${name}`)
+  }
   const services: TinyServices = {
     handled: [],
     fault: { error: new Error('unset') },
+    file: () => Readable.from([]),
+    tell,
+    revoke(name) {
+      ended.add(name)
+      tell(name)
+    },
     gate: { open: () => open(), waiting: new Promise((resolve) => (open = resolve)) },
     http: {
       log: kernel.log,
@@ -260,6 +295,14 @@ export async function startTinyApi() {
       refused: (facts, code, actor) => refused.push({ code, actor: actor?.name, path: facts.path }),
       client: (peer) => ({ address: peer, secure: false }),
       cameByEdge: () => undefined,
+      refresh(actor) {
+        if (ended.has(actor.name)) throw new ApiError('UNAUTHORIZED', 'Log in.')
+        return actor
+      },
+      onRevocation(listener) {
+        hearing.add(listener)
+        return () => hearing.delete(listener)
+      },
     },
   }
   const server = await startTestServer(routes, services)
@@ -267,6 +310,8 @@ export async function startTinyApi() {
     kernel,
     services,
     refused,
+    /** How many answers are watched for the end of their caller's right. */
+    watched: () => hearing.size,
     ...server,
     async close() {
       await server.close()

@@ -170,6 +170,7 @@ export async function createTestApi(options: TestApiOptions = {}): Promise<TestA
           ? { ...actor(caller), address: facts.address, request_id: facts.id }
           : composed.http.authenticate(credentials, facts, rules)
       },
+      refresh: (who) => (who.credential_id.startsWith('ses_test') ? { ...who } : composed.http.refresh(who)),
     },
   }
   const server = await startTestServer([...readRoutes(), ...(options.domain?.routes ?? [])], services)

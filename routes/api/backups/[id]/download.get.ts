@@ -12,11 +12,11 @@ export default endpoint({
   params: IdParam,
   media_types: ['application/octet-stream'],
   errors: ['NOT_FOUND', 'CONFLICT', 'BAD_REQUEST'],
-  async handler({ actor, params, facts, response, services }) {
+  async handler({ actor, params, header, response, services }) {
     const { bytes, window, size_bytes, file_name, sha256 } = await services.backups.download(
       actor,
       params.id,
-      facts.range,
+      { range: header('range'), if_range: header('if-range') },
     )
     const { start, end, partial } = window
     response.header('Content-Disposition', `attachment; filename="${file_name}"`)
