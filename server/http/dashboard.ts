@@ -6,6 +6,8 @@ import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { getCookie, getRequestHeader, type H3Event, setResponseHeader } from 'h3'
 import { notFound } from '#server/kernel/errors'
+import { takes } from './reply.ts'
+import { carriesSession } from './session-cookie.ts'
 
 const TYPES: Record<string, string> = {
   js: 'text/javascript; charset=utf-8',
@@ -92,17 +94,17 @@ export function createDashboard(origin: string) {
       setResponseHeader(event, 'Content-Type', 'text/html; charset=utf-8')
       setResponseHeader(event, 'Content-Security-Policy', pagePolicy(nonce))
       const theme = chosen === 'light' || chosen === 'dark' ? chosen : undefined
-      const session = getCookie(event, 'session') !== undefined
+      const session = carriesSession(getRequestHeader(event, 'cookie'))
       return renderPage(template, { nonce, theme, session, first_run })
     },
     /** A file of the build. Its name changes with its content, so a browser keeps it for good. */
     async asset(event: H3Event, name: string): Promise<Buffer> {
       const ending = ASSET.exec(name)?.[1]
       if (!ending) throw notFound('file')
-      const accepted = getRequestHeader(event, 'accept-encoding') ?? ''
+      const accepted = getRequestHeader(event, 'accept-encoding')
       const file = join(folder(), 'assets', name)
       const [encoding, suffix] = ENCODINGS.find(
-        ([word, end]) => accepted.includes(word) && existsSync(file + end),
+        ([word, end]) => takes(accepted, word) && existsSync(file + end),
       ) ?? [undefined, '']
       const bytes = await readFile(file + suffix).catch(() => {
         throw notFound('file')

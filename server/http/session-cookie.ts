@@ -22,6 +22,10 @@ export function readSession(cookies: string | undefined, secure: boolean): strin
   return undefined
 }
 
+/** Whether a browser says that it has a session, under the name of either scheme: a hint for pages, no proof. */
+export const carriesSession = (cookies: string | undefined): boolean =>
+  [true, false].some((secure) => readSession(cookies, secure) !== undefined)
+
 /** Sets the cookie of a session, or takes it away where `value` is empty. */
 export function writeSession(
   response: ResponseControls,

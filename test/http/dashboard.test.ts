@@ -64,6 +64,17 @@ describe('a page', () => {
       '<html lang="en" data-first-run="/srv/a &quot;b&quot;&lt;$&amp;>/initial-admin-password">',
     )
   })
+  it.each([
+    ['over HTTP', 'session=one', true],
+    ['over HTTPS', '__Host-session=one', true],
+    ['nowhere', 'other=session', false],
+  ])(
+    'knows whether the browser has a session %s, so that a reload does not ask to log in',
+    async (_where, cookie, is_known) => {
+      const page = await server.send('GET', '/', { headers: { cookie } })
+      expect(page.text.includes(' data-session')).toBe(is_known)
+    },
+  )
   it('does not stand in for files that do not exist', async () => {
     for (const path of ['/robots.txt', '/favicon.ico', '/.env', '/apps/x.js'])
       expect((await server.send('GET', path)).status, path).toBe(404)
@@ -76,6 +87,8 @@ describe('a file of the build', () => {
       server.sendRaw('GET', '/assets/main-1.js', { 'accept-encoding': encoding })
     expect(await get('gzip, br')).toMatchObject({ text: 'brotli', headers: { 'content-encoding': 'br' } })
     expect(await get('gzip')).toMatchObject({ text: 'gzip', headers: { 'content-encoding': 'gzip' } })
+    expect((await get('br;q=0, gzip;q=0.5')).text).toBe('gzip')
+    expect((await get('br;q=0, gzip;q=0, vibrant')).text).toBe('plain')
     const plain = await get('identity')
     expect(plain.text).toBe('plain')
     expect(plain.headers['cache-control']).toBe('public, max-age=31536000, immutable')
