@@ -1,5 +1,5 @@
 import { subscribe } from 'node:diagnostics_channel'
-import { Server } from 'node:http'
+import { type IncomingMessage, Server } from 'node:http'
 
 /**
  * What a connection may take its time for. The whole request has an hour, since an upload of gigabytes may
@@ -9,6 +9,11 @@ const LIMITS = {
   headersTimeout: 15_000,
   requestTimeout: 3_600_000,
   connectionsCheckingInterval: 5_000,
+  /**
+   * What a server does not speak it passes over, and answers as if nobody had asked for it. Clients of HTTP/2 offer
+   * it so on plain ports.
+   */
+  shouldUpgradeCallback: ({ headers }: IncomingMessage) => headers.upgrade?.toLowerCase() === 'websocket',
 }
 
 /**
