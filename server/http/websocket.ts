@@ -5,7 +5,7 @@ import type { Actor, Credentials } from '#server/kernel/access'
 import { ApiError } from '#server/kernel/errors'
 import { newId } from '#server/kernel/ids'
 import { createFrameMeter } from '#server/realtime/frame-meter'
-import type { Peer, Realtime } from '#server/realtime/realtime'
+import { CLOSE, type Peer, type Realtime } from '#server/realtime/realtime'
 import type { HttpPorts, RequestFacts } from './context.ts'
 import { toErrorAnswer } from './errors.ts'
 import { plainAddress } from './request.ts'
@@ -14,7 +14,7 @@ import { readSession } from './session-cookie.ts'
 /** What opening a WebSocket needs of the product. */
 export interface WebSocketParts {
   realtime: Realtime
-  http: Pick<HttpPorts['http'], 'log' | 'client' | 'refused'>
+  http: Pick<HttpPorts['http'], 'log' | 'client' | 'refused' | 'refresh'>
   /**
    * Who opens it. Throws UNAUTHORIZED, CSRF_INVALID for a cookie of another origin, PASSWORD_CHANGE_REQUIRED.
    */
@@ -118,6 +118,15 @@ function meter(socket: Socket, isLetIn: (frames: number, bytes: number) => boole
   socket.on('data', Object.assign(counted, { listener: read }))
 }
 
+/** The right to open as it is now: it may have ended since the answer, when nobody knew of it to be told. */
+function asItIsNow(admitted: Actor, parts: WebSocketParts): Actor | undefined {
+  try {
+    return parts.http.refresh(admitted)
+  } catch {
+    return undefined
+  }
+}
+
 /** Hooks of `GET /api/ws`: who may open it is decided before the answer 101. */
 export function createWebSocketHooks(running: () => WebSocketParts | undefined): Partial<Hooks> {
   const peers = new WeakMap<SocketPeer, Peer>()
@@ -134,8 +143,10 @@ export function createWebSocketHooks(running: () => WebSocketParts | undefined):
     },
     open(socket) {
       const parts = running()
-      const actor = socket.context.actor as Actor | undefined
-      if (!parts || !actor) return socket.terminate()
+      const admitted = socket.context.actor as Actor | undefined
+      if (!parts || !admitted) return socket.terminate()
+      const actor = asItIsNow(admitted, parts)
+      if (!actor) return socket.close(CLOSE.unauthorized, 'The session, key or user has ended.')
       const below = socketOf(socket)
       const peer: Peer = {
         send: (text) => void socket.send(text),

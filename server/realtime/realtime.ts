@@ -253,7 +253,7 @@ export function createRealtime(
       const user = shares.userOf(actor.user_id)
       user.connections += 1
       user.openings.spend(1)
-      const connection: Connection = {
+      connections.set(peer, {
         peer,
         actor,
         user,
@@ -267,10 +267,7 @@ export function createRealtime(
         full_since_ms: undefined,
         ended_ms: undefined,
         is_held: false,
-      }
-      connections.set(peer, connection)
-      // Its right may have ended since it was admitted, when nobody knew of it to be told.
-      check(connection)
+      })
     },
     received(peer, frames, bytes) {
       const connection = connections.get(peer)

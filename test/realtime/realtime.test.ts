@@ -218,12 +218,6 @@ describe('who may listen', () => {
     expect(types(peer)).toEqual(['subscribed'])
     expect(other.peer.closed).toBeUndefined()
   })
-  it('closes a connection that was admitted in the very moment in which its session ended', () => {
-    const who = harness.actor('ada', 'viewer')
-    harness.users.set(who.user_id, undefined)
-    const { peer } = harness.connect(who)
-    expect(peer.closed).toMatchObject({ code: 4401 })
-  })
   it('asks again every 60 seconds, in case a change was not announced', () => {
     const who = harness.actor('ada', 'viewer')
     const { peer, subscribe } = harness.connect(who)

@@ -13,6 +13,8 @@ let port: number
 let token: string
 let cookie: string
 let app_id: string
+/** What happens between the answer to an upgrade and its opening. */
+let meanwhile: () => void = () => undefined
 beforeAll(async () => {
   api = await createTestApi({ jobs: false, environment: { PORTREEVE_ADMIN_PASSWORD: PASSWORD } })
   const { services } = api
@@ -31,7 +33,11 @@ beforeAll(async () => {
   const hooks = createWebSocketHooks(() => ({
     realtime: services.realtime,
     http: services.http,
-    authenticate: (credentials, facts) => services.identity.authenticateUpgrade(credentials, facts),
+    async authenticate(credentials, facts) {
+      const actor = await services.identity.authenticateUpgrade(credentials, facts)
+      meanwhile()
+      return actor
+    },
   }))
   const { handleUpgrade } = wsAdapter({
     ...(createSocketOptions() as object),
@@ -127,6 +133,20 @@ describe('opening the WebSocket', () => {
   )
   it('accepts a bearer token', async () => {
     expect(statusOf(await upgrade('/api/ws', { authorization: `Bearer ${token}` }))).toBe(101)
+  })
+  it('is closed when the session ended in the very moment of the answer', async () => {
+    const login = await api.request('POST', '/api/auth/login', {
+      body: { email: 'admin@localhost', password: PASSWORD },
+    })
+    const session = api.kernel.db
+      .sql('SELECT id FROM sessions ORDER BY created_at DESC, rowid DESC')
+      .get() as {
+      id: string
+    }
+    meanwhile = () => void api.kernel.db.sql('DELETE FROM sessions WHERE id = ?').run(session.id)
+    const { closed } = await open({ authorization: `Bearer ${login.body.data.token}` })
+    meanwhile = () => undefined
+    expect(await closed).toEqual({ code: 4401 })
   })
   it('accepts a ticket once', async () => {
     const { body } = await api.request('POST', '/api/auth/ws-ticket', {
