@@ -9,7 +9,7 @@ import { has_session, me, openSession } from '@/api/session'
 import { password_due } from '@/api/client'
 import { appTabs, type Feature, features, projectTabs, type Tab } from '@/shell/feature'
 import { untilTall } from '@/lib/tall'
-import { upgraded } from '@/shell/upgrade'
+import { isLostPage, openLostPage, wantPage } from '@/shell/lost-page'
 
 const found = import.meta.glob<{ default: Feature }>('./features/*/routes.ts', { eager: true })
 features.push(...Object.values(found).map((module) => module.default))
@@ -67,12 +67,13 @@ router.beforeEach(async (to) => {
   return true
 })
 
-// A page of an older build is gone from the server. Before the first one, nothing is lost by loading all again.
-router.onError((error: Error) => {
-  if (!/import|fetch|preload/i.test(error.message)) return
+// Before the first page, nothing is lost by loading all again.
+router.onError((error: Error, { fullPath }) => {
+  if (!isLostPage(error)) return
   if (router.currentRoute.value === START_LOCATION) dispatchEvent(new Event('page-incomplete'))
-  else upgraded.value = true
+  else void openLostPage(fullPath)
 })
+router.beforeEach(({ fullPath }) => wantPage(fullPath))
 void router.isReady().then(
   () => dispatchEvent(new Event('page-complete')),
   () => undefined,

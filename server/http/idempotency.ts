@@ -1,6 +1,6 @@
 import type { Clock } from '#server/kernel/clock'
 import type { Db } from '#server/kernel/db'
-import { conflict } from '#server/kernel/errors'
+import { ApiError, conflict } from '#server/kernel/errors'
 import type { Secrets } from '#server/kernel/secrets'
 import type { Idempotency } from './context.ts'
 
@@ -26,8 +26,12 @@ export function createIdempotency(db: Db, clock: Clock, secrets: Secrets): Idemp
               'This Idempotency-Key was used with another body. Use a new key for a new request.',
             )
           if (row.status === null)
-            throw conflict(
+            // The one conflict of keys that ends by itself: a client may tell it by `Retry-After`.
+            throw new ApiError(
+              'CONFLICT',
               'The first request with this Idempotency-Key is still at work. Try again in a moment.',
+              undefined,
+              1,
             )
           if (row.answer === null)
             throw conflict(

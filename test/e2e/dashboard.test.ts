@@ -26,7 +26,7 @@ let admin: Person
 let viewer: Person
 let outsider: Person
 const samples: Record<string, string> = {}
-/** A deployment whose build failed. */
+/** A deployment whose build failed, once one was needed. */
 let failed = ''
 
 beforeAll(async () => {
@@ -49,6 +49,26 @@ const make = async (path: string, body: unknown) => {
   const answer = await portreeve.call('POST', path, body)
   expect(answer.status, `${path}: ${JSON.stringify(answer.body)}`).toBeLessThan(300)
   return answer.body.data
+}
+
+/** A repository of an app whose build fails; of its own for each attempt, since a name is given once. */
+function brokenRepository(name: string): { name: string; url: string } {
+  const unique = `${name}-${randomBytes(3).toString('hex')}`
+  const repository = forge.repository(`team/${unique}`)
+  const files = nodeApp('three')
+  const build = '"scripts":{"build":"node missing.js",'
+  repository.commit(
+    { ...files, 'package.json': files['package.json']!.replace('"scripts":{', build) },
+    'third',
+  )
+  return { name: unique, url: repository.url }
+}
+async function failedDeployment(): Promise<string> {
+  if (failed) return failed
+  const { name, url } = brokenRepository('broken')
+  const app = await make('/api/apps', { name, git_url: url })
+  await portreeve.untilDeployment(app.latest_deployment.id)
+  return (failed = app.latest_deployment.id)
 }
 
 /** What is wrong with pages, each in every look, as somebody sees them. */
@@ -128,13 +148,12 @@ describe('the dashboard', () => {
   it('lets somebody who never saw it do each of six things in five interactions at most', async () => {
     const shop = forge.repository('team/shop')
     shop.commit({ ...nodeApp('two'), '.env.example': EXAMPLE }, 'second')
-    const [running] = (await portreeve.call('GET', '/api/apps')).body.data
+    const [running] = (await portreeve.call('GET', '/api/apps?q=shop')).body.data
     await portreeve.call('PUT', `/api/apps/${running.id}`, { soak_seconds: 0 })
     const second = await make(`/api/apps/${running.id}/deploy`, {})
-    const broken = forge.repository('team/till')
-    const files = nodeApp('three')
-    const build = '"scripts":{"build":"node missing.js",'
-    broken.commit({ ...files, 'package.json': files['package.json']!.replace('"scripts":{', build) }, 'third')
+    const broken = brokenRepository('till')
+    const key = broken.name.replace('-', '_').toUpperCase()
+    const hostname = `${broken.name}.example.com`
     const { page, open, faults, context } = await visit(browser, portreeve, WIDE, admin.cookie)
     let steps = 0
     const click = async (role: 'link' | 'button', name: string | RegExp) => {
@@ -167,24 +186,24 @@ describe('the dashboard', () => {
     await portreeve.untilDeployment(failed)
     await portreeve.untilDeployment(second.id)
     await task('find the cause of a failed build', '/', async () => {
-      await click('link', /^till\s+Failed/)
+      await click('link', new RegExp(`^${broken.name}\\s+Failed`))
       await click('link', 'See why')
       await page.getByRole('alert').getByText('missing.js').first().waitFor()
     })
     await task('add a domain', `/apps/${running.id}`, async () => {
       await click('link', 'Domains')
       await click('button', 'Add domain')
-      await type('Name', 'shop.example.com')
+      await type('Name', hostname)
       await click('button', 'Add domain')
-      await page.getByText('shop.example.com').first().waitFor()
+      await page.getByText(hostname).first().waitFor()
     })
     await task('set a variable', `/apps/${running.id}`, async () => {
       await click('link', 'Variables')
       await click('button', 'Add variable')
-      await type('Key', 'GREETING')
+      await type('Key', key)
       await type('Value', 'hello')
       await click('button', 'Save')
-      await page.getByRole('cell', { name: 'GREETING', exact: true }).waitFor()
+      await page.getByRole('cell', { name: key, exact: true }).waitFor()
     })
     await task('roll back', `/apps/${running.id}`, async () => {
       await click('link', 'Deployments')
@@ -197,7 +216,7 @@ describe('the dashboard', () => {
     await task('invite a colleague', '/', async () => {
       await click('link', 'Team')
       await click('button', 'Invite')
-      await type('E-mail address', 'colleague@example.com')
+      await type('E-mail address', `colleague@${hostname}`)
       await click('button', 'Invite')
       await page.getByRole('button', { name: 'Done' }).waitFor()
     })
@@ -212,6 +231,10 @@ describe('the dashboard', () => {
   it('writes variables that the repository suggests and that are pasted, deploys them, and tells what that changed', async () => {
     const [app] = (await portreeve.call('GET', '/api/apps?q=shop')).body.data
     const path = `/apps/${app.id}/variables`
+    // What an attempt before this one saved is suggested no more.
+    const saved = (await portreeve.call('GET', `/api/apps/${app.id}/env`)).body.data
+    for (const { key } of saved) await portreeve.call('DELETE', `/api/apps/${app.id}/env/${key}`)
+    await make(`/api/apps/${app.id}/env`, { key: 'GREETING', value: 'hello' })
     const { page, open, context } = await visit(browser, portreeve, WIDE, admin.cookie)
     await open(path)
     await page.getByRole('button', { name: 'Add WHO' }).click()
@@ -294,7 +317,7 @@ describe('the dashboard', () => {
     const paths = [
       ...addresses(samples),
       '/apps?status=failed',
-      `/deployments/${failed}`,
+      `/deployments/${await failedDeployment()}`,
       '/no/such/page',
       '/explorer?operation=post--api-apps',
     ]
@@ -345,9 +368,10 @@ describe('the dashboard', () => {
   })
 
   it('holds no more memory after another 100,000 lines have come, once a log is as long as is kept', async () => {
+    const deployment = await failedDeployment()
     const { page, context } = await visit(browser, portreeve, WIDE, admin.cookie)
-    const streamed = await pretendToStream(page, `deployments/${failed}`)
-    await page.goto(`${portreeve.url}/deployments/${failed}`)
+    const streamed = await pretendToStream(page, `deployments/${deployment}`)
+    await page.goto(`${portreeve.url}/deployments/${deployment}`)
     const log = page.getByRole('log')
     await log.getByText('missing.js').first().waitFor()
     await expect.poll(streamed.connections, { timeout: 30_000 }).toBe(1)
@@ -381,6 +405,30 @@ describe('the dashboard', () => {
       await context.close()
     },
   )
+
+  it('finishes what was asked for once, though an answer and the next page got lost on the way', async () => {
+    const { name, url } = brokenRepository('lost')
+    const { page, open, context } = await visit(browser, portreeve, WIDE, admin.cookie)
+    let [answers, pages] = [0, 0]
+    await page.route(/\/api\/apps$/, async (route) => {
+      if (route.request().method() !== 'POST' || answers++ > 0) return route.continue()
+      // The server has made the app; nobody hears of it.
+      await route.fetch()
+      await route.abort('failed')
+    })
+    await page.route(/\/assets\/DeploymentPage-/, (route) =>
+      pages++ === 0 ? route.abort('failed') : route.continue(),
+    )
+    await open('/apps/new')
+    await page.getByLabel('Git URL', { exact: true }).fill(url)
+    await page.getByRole('button', { name: 'Create and deploy' }).click()
+    await page.waitForURL('**/deployments/dep_*')
+    await page.getByRole('heading', { level: 1, name: 'Deployment 1' }).waitFor()
+    expect([answers, pages]).toEqual([2, 2])
+    expect((await portreeve.call('GET', `/api/apps?q=${name}`)).body.total).toBe(1)
+    expect(await page.getByText(/was upgraded|has failed/).count()).toBe(0)
+    await context.close()
+  })
 
   it('keeps what was typed over a restart of the server, an ended session and a new login', async () => {
     // A session and a command of its own, so that a second attempt does not meet what the first one ended.

@@ -51,6 +51,7 @@ describe('an Idempotency-Key', () => {
       409,
       'The first request with this Idempotency-Key is still at work. Try again in a moment.',
     ])
+    expect(second.headers.get('retry-after')).toBe('1')
     api.services.gate.open()
     expect((await first).body).toEqual({ data: 'done' })
     expect((await send()).body).toEqual({ data: 'done' })

@@ -1,5 +1,6 @@
 import createClient, { type Middleware } from 'openapi-fetch'
 import { ref } from 'vue'
+import { askAgain, newKey, send } from './again.ts'
 import { ApiFault } from './fault.ts'
 import type { components, paths } from './generated/schema.d.ts'
 
@@ -17,7 +18,8 @@ export function forgetCsrf(): void {
 }
 
 async function fetchCsrf(): Promise<string> {
-  const answer = await fetch('/api/auth/csrf-token', { headers: { accept: 'application/json' } })
+  const headers = { accept: 'application/json' }
+  const answer = await askAgain(() => fetch('/api/auth/csrf-token', { headers }))
   const body = (await answer.json()) as { data?: { csrf_token: string } }
   return body.data?.csrf_token ?? ''
 }
@@ -32,6 +34,9 @@ export function csrfToken(): Promise<string> {
 }
 
 const changes = (method: string) => !['GET', 'HEAD'].includes(method)
+/** Whether the whole body is at hand to be sent again; files are not. */
+const isShort = ({ headers }: Request) =>
+  /^application\/json/.test(headers.get('content-type') ?? 'application/json')
 /** Calls that come before there is a session. */
 const open = /\/api\/auth\/(login|password\/(forgot|reset)|invitations\/accept)$/
 
@@ -39,6 +44,8 @@ const session: Middleware = {
   async onRequest({ request, schemaPath }) {
     if (!changes(request.method) || open.test(schemaPath)) return undefined
     request.headers.set('X-CSRF-Token', await csrfToken())
+    // What makes something must not make it twice; to change or delete it twice is to do it once.
+    if (request.method === 'POST' && isShort(request)) request.headers.set('Idempotency-Key', newKey())
     return request
   },
   async onResponse({ response, schemaPath }) {
@@ -60,7 +67,7 @@ const session: Middleware = {
 }
 
 /** The API, typed by its own description. A refusal is thrown as `ApiFault`. */
-export const api = createClient<paths>({ baseUrl: '', credentials: 'same-origin' })
+export const api = createClient<paths>({ baseUrl: '', credentials: 'same-origin', fetch: send })
 api.use(session)
 
 /** What an answer carries, once it is known not to be a refusal. */
