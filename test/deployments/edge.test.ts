@@ -51,7 +51,9 @@ describe('before anything of an app has served', () => {
   it('a page of its own for that goes first', async () => {
     const release = api.fakes.git.hold(OTHER)
     api.fakes.git.commit(OTHER, 'main', { 'index.html': '<p>hello' })
-    const { id } = (await api.as('developer').post('/api/apps', { name: 'new', git_url: OTHER })).body.data
+    const { id } = (
+      await api.as('developer').post('/api/apps', { name: 'new', git_url: OTHER, soak_seconds: 0 })
+    ).body.data
     const [domain] = (await api.as('developer').get(`/api/domains?app_id=${id}`)).body.data
     const changed = await api
       .as('developer')

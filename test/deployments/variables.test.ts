@@ -133,7 +133,7 @@ describe('a deployment', () => {
     expect((await app()).needs_redeploy).toBe(true)
     await developer().delete(`/api/apps/${app_id}/changes/build.args`)
     expect((await app()).needs_redeploy).toBe(false)
-    const worker = { command: 'node worker.js', replicas: 1 }
+    const worker = { command: 'node worker.js', replicas: 1, grace_s: 1 }
     await developer().put(`/api/apps/${app_id}`, { processes: { worker, clock: worker } })
     await request('deploy')
     await developer().put(`/api/apps/${app_id}`, { processes: { clock: worker } })

@@ -345,9 +345,11 @@ describe('PUT /api/settings/domain', () => {
       'index.html': '<p>hello',
     })
     const app = (
-      await api
-        .as('developer')
-        .post('/api/apps', { name: 'shop', git_url: 'https://git.example.com/team/shop.git' })
+      await api.as('developer').post('/api/apps', {
+        name: 'shop',
+        git_url: 'https://git.example.com/team/shop.git',
+        soak_seconds: 0,
+      })
     ).body.data
     expect(app.domain).toBe('shop.old.example.com')
     await api.services.jobs.idle()

@@ -358,7 +358,12 @@ describe('with the app', () => {
     expect((await call('admin').get('/api/volumes')).body.data[0].project_id).toBe(id)
     const back = (await call('admin').get('/api/projects')).body.data.find((one: any) => one.id !== id).id
     const other = (
-      await call('admin').post('/api/apps', { name: 'reader', git_url: SHOP_URL, project_id: id })
+      await call('admin').post('/api/apps', {
+        name: 'reader',
+        git_url: SHOP_URL,
+        project_id: id,
+        soak_seconds: 0,
+      })
     ).body.data
     await call('admin').post(`/api/apps/${other.id}/mounts`, { path: '/d', volume_id, read_only: true })
     await api.services.jobs.idle()
