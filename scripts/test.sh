@@ -28,13 +28,13 @@ reports=$(mktemp -d "${TMPDIR:-/tmp}/portreeve-test-XXXXXX")
 PACKAGE_LOG=$reports/packages.log
 # Names of runs that have to leave results; a run that vanished is no green one.
 expected=()
-unit_run='' lane_tests='' lane='' lane_number=0 lane_run='' lane_data=''
+unit_run='' sources_run='' lane_tests='' lane='' lane_number=0 lane_run='' lane_data=''
 engine_run='' engine_data_usual=${PORTREEVE_TEST_ENGINE_DATA:-/var/lib/portreeve-test-engine}
 engine_data=$engine_data_usual
 # shellcheck disable=SC2317 # the trap calls it
 clean_up() {
   local run
-  for run in $unit_run $lane_tests; do kill -- "-$run" 2> /dev/null || true; done
+  for run in $unit_run $sources_run $lane_tests; do kill -- "-$run" 2> /dev/null || true; done
   if [ -n "$lane" ]; then close_lane; fi
   if [ -n "$engine_run" ]; then
     private_engine_stop "$engine_run" "$engine_data"
@@ -179,16 +179,19 @@ run_tests() {
   } > "$reports/$name.results"
 }
 
-# The tests that need an engine in two halves side by side: they wait for half of their time. What measures the engine's builds goes first, alone, and
-# what drives a browser last: on two cores its pages would wait too long for the builds of the other lane.
+# What measures the engine's builds, before the lanes: their groups are shared by all engines of the machine. Tests of units make none.
+run_engine_build() {
+  if ! needs engine; then return; fi
+  expected+=(engine-build)
+  run_tests engine-build --project engine test/engine/engine-build test/engine/engine-restart
+}
+
+# The tests that need an engine in two halves side by side: they wait for half of their time. What drives a browser goes last: on two cores its pages
+# would wait too long for the builds of the other lane.
 run_lanes() {
   local chosen=() project
   for project in engine e2e; do if needs $project; then chosen+=(--project $project); fi; done
   expected+=(lane-1 lane-2)
-  if needs engine; then
-    expected+=(engine-build)
-    run_tests engine-build --project engine test/engine/engine-build test/engine/engine-restart
-  fi
   chosen+=(--exclude 'test/engine/engine-build*' --exclude 'test/engine/engine-restart*' --exclude 'test/e2e/dashboard*')
   # With a process group of its own, so that a signal ends all of it.
   set -m
@@ -207,6 +210,29 @@ run_lanes() {
     expected+=(browser)
     run_tests browser --project e2e test/e2e/dashboard
   fi
+}
+
+# Format and types, as lines of results like those of tests.
+check_sources() {
+  local bad=()
+  step 'checking format and types'
+  biome check . || bad+=('failed:The sources are not as `npm run format` writes them.')
+  tsc --noEmit || bad+=('failed:The types do not check.')
+  vue-tsc --noEmit -p dashboard || bad+=('failed:The types of the dashboard do not check.')
+  printf '%s\n' "${bad[@]}" | sed '/^$/d' > "$reports/sources.results"
+}
+# They keep one core busy and wait for nothing, so that they go beside what does.
+start_sources() {
+  expected+=(sources)
+  set -m
+  check_sources > "$reports/sources.log" 2>&1 &
+  sources_run=$!
+  set +m
+}
+await_sources() {
+  wait "$sources_run" || true
+  sources_run=''
+  cat "$reports/sources.log"
 }
 
 # Tests that need no engine run while images are downloaded and made.
@@ -228,12 +254,8 @@ install_dependencies || { echo 'npm ci failed.' >&2; echo '0 passed, 1 failed'; 
 export PATH="$PWD/node_modules/.bin:$PATH"
 
 results=()
-step 'checking the format'
-biome check . || results+=('failed:The sources are not as `npm run format` writes them.')
-step 'checking types'
 node scripts/dashboard-client.ts || results+=('failed:The types of the API cannot be written.')
-tsc --noEmit || results+=('failed:The types do not check.')
-vue-tsc --noEmit -p dashboard || results+=('failed:The types of the dashboard do not check.')
+start_sources
 
 install_tools || results+=('failed:The programs that tests run against could not be installed.')
 if needs unit && { needs engine || needs e2e; }; then start_unit; fi
@@ -242,12 +264,19 @@ if needs engine || needs e2e; then
   step 'images'
   node scripts/images.ts || results+=('failed:Not all images could be made.')
 fi
+# Before the build, which writes files that types are read from.
+await_sources
 if needs e2e; then
   step 'building the server'
   nitro build || give_up 'The server does not build.'
 fi
-await_unit
+has_lanes=no
 if { needs engine || needs e2e; } && open_lane; then
+  has_lanes=yes
+  run_engine_build
+fi
+await_unit
+if [ $has_lanes = yes ]; then
   run_lanes
 else
   for project in "${projects[@]}"; do
