@@ -1,5 +1,6 @@
+import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import { once } from 'node:events'
-import { type IncomingMessage, request } from 'node:http'
+import { type IncomingMessage, request, type ServerResponse } from 'node:http'
 import { Readable } from 'node:stream'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { poll } from '#test/support/poll'
@@ -29,11 +30,39 @@ async function open(file: Readable, caller: string, method = 'GET'): Promise<Inc
 /** Waits until nothing more can come, also after the connection was cut. */
 const ended = (answer: IncomingMessage) => new Promise((resolve) => answer.once('close', resolve))
 const closed = (file: Readable) => poll(() => file.destroyed)
+/** Resolves when the server has seen the end of the connection that the next request comes on. */
+const endOfNextAnswer = () =>
+  new Promise<void>((resolve) => {
+    const hear = (message: unknown) => {
+      unsubscribe('http.server.request.start', hear)
+      ;(message as { response: ServerResponse }).response.once('close', resolve)
+    }
+    subscribe('http.server.request.start', hear)
+  })
 
 it('a file that is sent is closed when its reader goes away', async () => {
   const file = endless()
   const answer = await open(file, 'viewer')
   answer.destroy()
+  await closed(file)
+  expect(api.watched()).toBe(0)
+})
+
+it('a file that is found only after its reader went away is closed as well', async () => {
+  const file = endless()
+  const asked = Promise.withResolvers<void>()
+  const found = Promise.withResolvers<Readable>()
+  api.services.file = () => {
+    asked.resolve()
+    return found.promise
+  }
+  const gone = endOfNextAnswer()
+  const call = request(`${api.url}/api/things/thing_1/file`, { headers: by('viewer'), agent: false })
+  call.on('error', () => undefined).end()
+  await asked.promise
+  call.destroy()
+  await gone
+  found.resolve(file)
   await closed(file)
   expect(api.watched()).toBe(0)
 })

@@ -19,7 +19,7 @@ export interface TinyServices extends HttpPorts {
   /** Resolves what `POST /api/slow` waits for. */
   gate: { open(): void; waiting: Promise<void> }
   /** What `GET /api/things/:id/file` answers. */
-  file(): Readable
+  file(): Readable | Promise<Readable>
   /** Ends the right of this caller to be one, and tells of it; or tells only that something is another. */
   revoke(name: string): void
   tell(name: string): void
