@@ -1,7 +1,7 @@
 import { createServer, type Server } from 'node:http'
 import { type AddressInfo, connect } from 'node:net'
 import wsAdapter from 'crossws/adapters/node'
-import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { createSocketOptions } from '#server/http/socket-options'
 import { createWebSocketHooks } from '#server/http/websocket'
 import { createTestApi, type TestApi } from '#test/support/api'
@@ -103,8 +103,7 @@ async function open(headers: Record<string, string>, path = '/api/ws') {
     heard,
     closed,
     say: (message: unknown) => socket.send(JSON.stringify(message)),
-    until: (type: string) =>
-      vi.waitFor(() => expect(heard.map((one) => one.type)).toContain(type), { interval: 5 }),
+    until: (type: string) => expect.poll(() => heard.map((one) => one.type), { interval: 5 }).toContain(type),
   }
 }
 
@@ -221,6 +220,6 @@ describe('an open WebSocket', () => {
     expect((await closed).code).toBe(1009)
   })
   it('is forgotten when the client goes away', async () => {
-    await vi.waitFor(() => expect(api.services.realtime.size).toBe(0))
+    await expect.poll(() => api.services.realtime.size).toBe(0)
   })
 })
