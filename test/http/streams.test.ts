@@ -136,3 +136,29 @@ it('an upload is refused as soon as its sender may not send it any more, not at 
   expect([answer.statusCode, api.watched()]).toEqual([401, 0])
   call.destroy()
 })
+
+it.each([
+  ['a change', 'PUT', '/api/things/thing_1', 'application/json', '{"name":"a"}'],
+  ['an upload', 'POST', '/api/things/thing_1/upload', 'application/gzip', 'bytes'],
+])(
+  '%s of what is in another project by the end of its body is refused',
+  async (_what, method, path, type, body) => {
+    const { locate } = api.services.http
+    let asked = 0
+    let project_id = 'prj_1'
+    api.services.http.locate = () => {
+      asked += 1
+      return project_id
+    }
+    const headers = by('developer', { 'content-type': type, 'content-length': String(body.length) })
+    const call = request(api.url + path, { method, headers, agent: false })
+    call.write(body.slice(0, 1))
+    await poll(() => asked > 0)
+    project_id = 'prj_2'
+    call.end(body.slice(1))
+    const [answer] = (await once(call, 'response')) as [IncomingMessage]
+    answer.resume()
+    api.services.http.locate = locate
+    expect([answer.statusCode, api.services.handled]).toEqual([404, []])
+  },
+)
