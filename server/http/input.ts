@@ -145,6 +145,8 @@ export function limitStream(
     },
   })
   limited.once('close', () => clearTimeout(timer))
+  // Who reads it hears of its error. A body that is refused unread has no reader, and its error is no fault of ours.
+  limited.on('error', () => undefined)
   source.once('error', (error) => limited.destroy(error))
   source.once('aborted', () => limited.destroy(badRequest('The body ended before it was complete.')))
   return source.pipe(limited)

@@ -110,6 +110,11 @@ describe('a Content-Type', () => {
 })
 
 describe('an upload', () => {
+  it('that is refused before it is read ends by itself, and brings nothing down', async () => {
+    const limited = limitStream(body(), 100, { idle_ms: 20 })
+    await new Promise((resolve) => limited.once('close', resolve))
+    expect(limited.errored).toMatchObject({ code: 'REQUEST_TIMEOUT' })
+  })
   it('of which nothing comes for too long is a 408', async () => {
     const source = body()
     const limited = limitStream(source, 100, { idle_ms: 20 })
