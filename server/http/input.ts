@@ -8,6 +8,8 @@ import { JsonError, parseForeignJson } from '#server/kernel/json'
 
 /** Largest JSON body. Source: api.md "Conventions". */
 export const MAX_BODY_BYTES = 1_048_576
+/** The same of a caller whom nobody knows: a login, a token and a new password are short. */
+export const MAX_PUBLIC_BODY_BYTES = 65_536
 /** Time for a JSON body, and for the next bytes of an upload. Source: security.md 2.17. */
 const BODY_TIMEOUT_MS = 30_000
 

@@ -1,7 +1,7 @@
 import type { H3Event } from 'h3'
 import { ApiError } from '#server/kernel/errors'
 import type { AnyEndpoint } from './definition.ts'
-import { isMediaType, isUtf8, MAX_BODY_BYTES, parseJson, readBytes } from './input.ts'
+import { isMediaType, isUtf8, MAX_BODY_BYTES, MAX_PUBLIC_BODY_BYTES, parseJson, readBytes } from './input.ts'
 import { mutates } from './request.ts'
 
 /** A JSON body as it was sent, and what it says. */
@@ -37,6 +37,7 @@ export async function bodyOf(definition: AnyEndpoint, event: H3Event): Promise<R
     throw new ApiError('UNSUPPORTED_MEDIA_TYPE', 'Send the body in UTF-8; JSON has no other character set.')
   if ((headers['content-encoding'] ?? 'identity') !== 'identity')
     throw new ApiError('UNSUPPORTED_MEDIA_TYPE', 'Send the body without a Content-Encoding.')
-  const bytes = await readBytes(request, MAX_BODY_BYTES)
+  const limit = definition.access === 'public' ? MAX_PUBLIC_BODY_BYTES : MAX_BODY_BYTES
+  const bytes = await readBytes(request, limit)
   return { bytes, value: parseJson(bytes) }
 }
