@@ -20,6 +20,7 @@ export interface TinyServices extends HttpPorts {
   gate: { open(): void; waiting: Promise<void> }
   /** What `GET /api/things/:id/file` answers. */
   file(): Readable | Promise<Readable>
+  file_bytes: string | undefined
   /** Ends the right of this caller to be one, and tells of it; or tells only that something is another. */
   revoke(name: string): void
   tell(name: string): void
@@ -140,7 +141,7 @@ const routes: MountedRoute[] = [
         params: IdParam,
         media_types: ['application/octet-stream'],
         handler({ services, response }) {
-          response.header('Content-Length', '1000000')
+          if (services.file_bytes) response.header('Content-Length', services.file_bytes)
           response.header('Content-Disposition', 'attachment; filename="file"')
           return services.file()
         },
@@ -271,6 +272,7 @@ export async function startTinyApi() {
     handled: [],
     fault: { error: new Error('unset') },
     file: () => Readable.from([]),
+    file_bytes: '1000000',
     tell,
     revoke(name) {
       ended.add(name)

@@ -314,6 +314,18 @@ test('F11: an app whose volume vanished is stopped with a sentence, and no empty
   expect([await instances(), (await app()).status]).toEqual([[], 'failed'])
 })
 
+test.each(['start', 'deploy'])('a volume that a %s misses is known as missing at once', async (verb) => {
+  await mount({ path: '/data', volume_id })
+  await deploy('two')
+  await api.services.start()
+  await call().post(`/api/apps/${app_id}/stop`)
+  await api.services.jobs.idle()
+  api.fakes.engine.loseVolume(volume_id)
+  await call().post(`/api/apps/${app_id}/${verb}`)
+  await api.services.jobs.idle()
+  await expect.poll(async () => (await call().get('/api/volumes')).body.data[0].status).toBe('missing')
+})
+
 test('no two volumes of compose files are one, however alike their names are', async () => {
   const { project_id } = await app()
   const stack = (id: string, name: string, volumes: string[]) =>
