@@ -107,7 +107,7 @@ async function answer(began: Call): Promise<unknown> {
   const { definition, event, services, facts } = began
   const by_body = isToldByBody(definition.scope)
   authorizeFor(began, by_body ? undefined : projectOf(began, undefined))
-  const raw_body = await bodyOf(definition, event)
+  const raw_body = await bodyOf(definition, event, services.http.bodies.open(began.actor.user_id))
   const call = raw_body?.bytes.length ? await askedAnew(began) : began
   const { actor } = call
   // Where it is now: it may have been moved while the body came.

@@ -1,10 +1,10 @@
 import type { Readable } from 'node:stream'
 import { ApiError } from '#server/kernel/errors'
+import { createHeldBytes } from '#server/kernel/held-bytes'
 import { JsonError, parseForeignJson } from '#server/kernel/json'
 
-/** Bytes that are held until deliveries are whole: of the hooks of one project, and of all together. */
-const MOST_OF_PROJECT = 32 * 1024 * 1024
-const MOST_BYTES = 128 * 1024 * 1024
+/** Bytes of deliveries on their way: of the hooks of one project, and of all together. */
+const MOST_HELD = { of_one: 32 * 1024 * 1024, of_all: 128 * 1024 * 1024 }
 /** Time for a whole delivery; forges themselves give up earlier. */
 const TIME_MS = 30_000
 /** Values in one delivery: a push of two thousand commits with their files has fewer. */
@@ -12,40 +12,25 @@ const MOST_VALUES = 300_000
 
 /** Reads deliveries of hooks, whose signature is over all of their bytes. */
 export function createHookBodies() {
-  const held = new Map<string, number>()
-  let total = 0
-  const hold = (project_id: string, bytes: number): void => {
-    total += bytes
-    const own = (held.get(project_id) ?? 0) + bytes
-    if (own > 0) held.set(project_id, own)
-    else held.delete(project_id)
-  }
+  const held = createHeldBytes(MOST_HELD)
   return {
     /** The bytes as they came; their limit is that of the stream. */
     async read(project_id: string, stream: Readable): Promise<Buffer> {
       const chunks: Buffer[] = []
-      let size = 0
+      const share = held.open(project_id)
       const timer = setTimeout(
         () => stream.destroy(new ApiError('REQUEST_TIMEOUT', 'The delivery did not arrive in time.')),
         TIME_MS,
       )
       try {
         for await (const chunk of stream as AsyncIterable<Buffer>) {
-          size += chunk.length
-          hold(project_id, chunk.length)
-          if (held.get(project_id)! > MOST_OF_PROJECT || total > MOST_BYTES)
-            throw new ApiError(
-              'RATE_LIMITED',
-              'Too many large deliveries arrive at once. Send this one again.',
-              undefined,
-              10,
-            )
+          share.hold(chunk.length)
           chunks.push(chunk)
         }
         return Buffer.concat(chunks)
       } finally {
         clearTimeout(timer)
-        hold(project_id, -size)
+        share.release()
       }
     },
   }
