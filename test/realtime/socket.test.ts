@@ -56,8 +56,8 @@ afterAll(async () => {
   await api.close()
 })
 
-/** The first answer to an upgrade, byte for byte. */
-const upgrade = (path: string, headers: Record<string, string> = {}) =>
+/** The first answer to an upgrade, byte for byte; with what is sent on in one piece, all up to a farewell. */
+const upgrade = (path: string, headers: Record<string, string> = {}, more?: Buffer) =>
   new Promise<string>((resolve) => {
     let text = ''
     const socket = connect(port, '127.0.0.1', () =>
@@ -71,8 +71,9 @@ const upgrade = (path: string, headers: Record<string, string> = {}) =>
           'Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==',
           ...Object.entries(headers).map(([name, value]) => `${name}: ${value}`),
           '',
-          '',
+          more?.toString('latin1') ?? '',
         ].join('\r\n'),
+        'latin1',
       ),
     )
     socket
@@ -81,7 +82,8 @@ const upgrade = (path: string, headers: Record<string, string> = {}) =>
       .on('close', () => resolve(text))
       .on('data', (part: string) => {
         text += part
-        if (text.startsWith('HTTP/1.1 101') && text.includes('\r\n\r\n')) socket.destroy()
+        if (text.startsWith('HTTP/1.1 101') && text.includes('\r\n\r\n') && !more) socket.destroy()
+        if (text.includes('Too many')) socket.destroy()
       })
   })
 const statusOf = (answer: string) => Number(answer.split(' ')[1])
@@ -146,6 +148,14 @@ describe('opening the WebSocket', () => {
     const { closed } = await open({ authorization: `Bearer ${login.body.data.token}` })
     meanwhile = () => undefined
     expect(await closed).toEqual({ code: 4401 })
+  })
+  it('counts what comes in one piece with the request for it, too', async () => {
+    const ping = Buffer.from([0x89, 0x80, 0, 0, 0, 0])
+    const answer = await upgrade('/api/ws', { authorization: `Bearer ${token}` }, Buffer.alloc(60_000, ping))
+    // The frame that ends it: 1008, too many frames.
+    expect(answer).toContain('\x03\xf0Too many frames.')
+    // What was let in is paid for by then.
+    api.fakes.clock.advance(30_000)
   })
   it('accepts a ticket once', async () => {
     const { body } = await api.request('POST', '/api/auth/ws-ticket', {
