@@ -45,8 +45,7 @@ export default defineModule({
     const volumes = createVolumes({
       ...base,
       ports: {
-        holders: ({ id, project_id }) => use.deployments.holders.of(project_id, [id]),
-        held: (app_id) => use.deployments.holders.volumesOf(app_id),
+        isHeld: ({ id, project_id }) => use.deployments.holders.of(project_id, [id]).length > 0,
         final: () => use.backups.final,
         app: (id) => use.apps.find(id),
         processes: (id) => use.deployments.desiredProcesses(id),

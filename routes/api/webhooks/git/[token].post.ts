@@ -1,6 +1,7 @@
 import * as v from 'valibot'
 import { endpoint } from '#server/endpoint'
 import { data } from '#server/http/schemas'
+import { readHookBody } from '#server/webhooks/body'
 import { InboundResult } from '#server/webhooks/schema'
 
 /** Where forges send pushes and pull requests. */
@@ -18,6 +19,6 @@ export default endpoint({
   response: data(InboundResult),
   errors: ['UNAUTHORIZED', 'NOT_FOUND', 'CONFLICT', 'RATE_LIMITED'],
   handler: async ({ params, upload, header, services }) => ({
-    data: await services.webhooks.receive(params.token, upload.stream, header),
+    data: services.webhooks.receive(params.token, await readHookBody(upload.stream), header),
   }),
 })
