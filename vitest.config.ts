@@ -26,6 +26,8 @@ export default defineConfig({
   },
   test: {
     pool: 'forks',
+    // By itself a condition has a second to come true, which a machine that stalls does not give.
+    expect: { poll: { timeout: 15_000 } },
     sequence: { sequencer: LaneSequencer },
     projects: [
       {

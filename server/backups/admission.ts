@@ -2,10 +2,11 @@ import type { AppsDomain } from '#server/apps/contract'
 import type { Databases } from '#server/databases/assembly'
 import { type Share, sumOf } from '#server/kernel/shares'
 import type { Projects } from '#server/projects/service'
+import type { Volumes } from '#server/volumes/service'
 import type { Archives } from './archives.ts'
 import type { BackupRow } from './repository.ts'
 import type { RestoreBackup } from './schema.ts'
-import { type AppCopy, copyIn } from './targets/app-copy.ts'
+import { type AppCopy, copyIn, withinProject } from './targets/app-copy.ts'
 
 export interface AdmissionOptions {
   /** Throws what the rows alone forbid; answers the backup. */
@@ -15,6 +16,7 @@ export interface AdmissionOptions {
     apps: { shares: Pick<AppsDomain['shares'], 'moreWith'> }
     databases: Pick<Databases, 'inProject' | 'requireRestorable'>
     projects: Pick<Projects, 'requireQuota' | 'requireShare' | 'share'>
+    volumes: Pick<Volumes, 'find'>
   }
 }
 /** How long a request waits for the beginning of an archive. */
@@ -40,11 +42,12 @@ export function createAdmission({ requirePossible, archives, ports }: AdmissionO
     const row = requirePossible(id, given)
     if (row.target !== 'app') return
     const { project_id } = row
-    const { apps, databases, projects } = ports()
+    const { apps, databases, projects, volumes } = ports()
     if (given.mode === 'new') projects.requireQuota(project_id, 'app')
     // A destination that is away for a moment is waited for by the job, which also tells of a damaged archive.
-    const copy = await soonIn(archives, row)
-    if (!copy) return
+    const found = await soonIn(archives, row)
+    if (!found) return
+    const { copy } = withinProject(found, project_id, (volume_id) => volumes.find(volume_id)?.project_id)
     const requireShare = (extra: Share) =>
       projects.requireShare(project_id, projects.share(project_id), extra)
     const { configuration } = copy.app

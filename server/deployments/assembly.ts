@@ -57,7 +57,7 @@ export interface DeploymentNeeds {
   scaling: Pick<Scaling, 'scaleOf' | 'isAsleep' | 'isWaiting' | 'sleepAgain' | 'wentLive'>
   settings: Pick<SettingsService, 'server'>
   services: ServicesOfStacks
-  volumes: Pick<Volumes, 'dataOf' | 'releaseMounts' | 'removeOf' | 'ensureStack' | 'stackVolume'>
+  volumes: Pick<Volumes, 'dataOf' | 'find' | 'releaseMounts' | 'removeOf' | 'ensureStack' | 'stackVolume'>
 }
 
 /** Apps are made after deployments, so each call looks them up. */
@@ -122,6 +122,7 @@ function deployPorts(
       // Files may hold secrets; those of a commit before may still be there.
       return isTrusted(app) ? mounts : { ...mounts, files: [] }
     },
+    projectOfVolume: (id) => use.volumes.find(id)?.project_id,
     stackVolume: (app, volume) => use.volumes.stackVolume(app, volume),
     stackVolumes: (app, mounts) => use.volumes.ensureStack(app, mounts),
     services: use.services,

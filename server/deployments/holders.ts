@@ -22,18 +22,17 @@ export function createHolders(
     app.live_release_id ? releases.find(app.live_release_id) : undefined
   const liveOfApp = (app_id: string) =>
     context.apps.projectOf(app_id) === undefined ? undefined : liveOf(context.apps.get(app_id))
+  const volumesOf = (app_id: string): string[] =>
+    (liveOfApp(app_id)?.settings.mounts?.volumes ?? []).map(({ volume_id }) => volume_id)
 
   return {
+    /** Ids of the volumes that the live release of an app mounts. */
+    volumesOf,
     /** Ids of the apps whose live release mounts one of these volumes. */
-    of(project_id: string, volume_ids: readonly string[]): string[] {
-      const holds = (app_id: string) =>
-        (liveOfApp(app_id)?.settings.mounts?.volumes ?? []).some((mount) =>
-          volume_ids.includes(mount.volume_id),
-        )
-      return apps(project_id)
+    of: (project_id: string, volume_ids: readonly string[]): string[] =>
+      apps(project_id)
         .map(({ id }) => id)
-        .filter(holds)
-    },
+        .filter((id) => volumesOf(id).some((held) => volume_ids.includes(held))),
     /** Lets the instances of an app stand still, or go on. */
     async pause(app_id: string, paused: boolean): Promise<void> {
       const release = liveOfApp(app_id)

@@ -36,8 +36,22 @@ export function announceStopFirst(context: DeployContext, step: DeployStep): voi
   )
 }
 
-/** Fails while the old release still serves when a volume of the new one is gone. */
-export async function requireVolumes(context: DeployContext, release: Release): Promise<void> {
+/**
+ * Fails while the old release still serves when a volume of the new one is gone, or is of another project: one that an
+ * app left behind when it moved is not for those who may go back to a release of then.
+ */
+export async function requireVolumes(
+  context: DeployContext,
+  release: Release,
+  { project_id }: { project_id: string },
+): Promise<void> {
+  for (const { volume_id, path } of release.settings.mounts?.volumes ?? [])
+    if ((context.ports.projectOfVolume(volume_id) ?? project_id) !== project_id)
+      throw new Fatal(
+        'volume_missing',
+        `The volume that this release mounts at ${path} stayed in another project when the app moved.`,
+        'Deploy the app instead of going back to that release.',
+      )
   for (const { volume_id, path } of context.releases.volumes(release))
     if (!(await context.engine.findVolume(volume_id)))
       throw new Fatal(

@@ -89,6 +89,8 @@ export interface DeployPorts {
   fingerprint(values: unknown): string
   /** What the next release of the app mounts. */
   mounts(app: DeployedApp): AppMounts
+  /** Project of a volume; undefined when there is none of that id. */
+  projectOfVolume(volume_id: string): string | undefined
   /** A deployment of the app has instances with traffic, so that it does not sleep. */
   wentLive(app_id: string): void
   /** Whether the app has no instance until somebody asks for it. */

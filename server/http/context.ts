@@ -1,5 +1,6 @@
 import type { Readable } from 'node:stream'
 import type { Access, Actor, Credentials } from '#server/kernel/access'
+import type { HeldBytes } from '#server/kernel/held-bytes'
 import type { Log } from '#server/kernel/log'
 
 /** Facts about a request that domains may need; no type of the HTTP library. */
@@ -59,6 +60,8 @@ export interface HttpPorts {
     /** Project that a resource is created in when the body names none. */
     default_project(): string
     idempotency: Idempotency
+    /** What bodies hold until they are whole, by user. */
+    bodies: HeldBytes
     /** Hears of refused requests (401, 403, 429), for the audit trail. */
     refused(facts: RequestFacts, code: string, actor: Actor | undefined, access: Access): void
     /** Address and scheme of the client: forwarding headers count only when the peer is a trusted proxy. */

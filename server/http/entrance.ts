@@ -70,7 +70,10 @@ const WORTH_READING_BYTES = 65_536
  */
 export function closeWhenUnread(event: H3Event): void {
   const { req } = event.node
+  if (req.complete) return
   const chunked = req.headers['transfer-encoding'] !== undefined
-  if (!req.complete && (chunked || Number(req.headers['content-length'] ?? 0) > WORTH_READING_BYTES))
+  if (chunked || Number(req.headers['content-length'] ?? 0) > WORTH_READING_BYTES)
     setResponseHeader(event, 'Connection', 'close')
+  // Nobody takes what a refused upload was piped to, and the rest would stand before the next request.
+  else req.unpipe().resume()
 }

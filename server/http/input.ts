@@ -8,6 +8,8 @@ import { JsonError, parseForeignJson } from '#server/kernel/json'
 
 /** Largest JSON body. Source: api.md "Conventions". */
 export const MAX_BODY_BYTES = 1_048_576
+/** The same of a caller whom nobody knows: a login, a token and a new password are short. */
+export const MAX_PUBLIC_BODY_BYTES = 16_384
 /** Time for a JSON body, and for the next bytes of an upload. Source: security.md 2.17. */
 const BODY_TIMEOUT_MS = 30_000
 
@@ -86,6 +88,12 @@ export function readQuery(
   return { ...result }
 }
 
+export interface ReadOptions {
+  timeout_ms?: number
+  /** Hears of bytes that are kept until the body is whole; fails the body with what it throws. */
+  hold?: (bytes: number) => void
+}
+
 /**
  * Whole body of a request: more than `limit` bytes is a 413, one that is not there within `timeout_ms` a 408;
  * both close the connection.
@@ -93,7 +101,7 @@ export function readQuery(
 export function readBytes(
   request: IncomingMessage,
   limit: number,
-  timeout_ms = BODY_TIMEOUT_MS,
+  { timeout_ms = BODY_TIMEOUT_MS, hold = () => {} }: ReadOptions = {},
 ): Promise<Buffer> {
   if (Number(request.headers['content-length'] ?? 0) > limit) return Promise.reject(tooLarge(limit))
   return new Promise((resolve, reject) => {
@@ -104,7 +112,7 @@ export function readBytes(
       request.off('data', onData).off('end', onEnd).off('error', onBroken).off('aborted', onBroken)
       act()
     }
-    const fail = (error: ApiError) =>
+    const fail = (error: unknown) =>
       settle(() => {
         request.pause()
         reject(error)
@@ -114,8 +122,13 @@ export function readBytes(
     const onBroken = () => fail(badRequest('The body ended before it was complete.'))
     const onData = (chunk: Buffer) => {
       size += chunk.length
-      if (size > limit) fail(tooLarge(limit))
-      else chunks.push(chunk)
+      if (size > limit) return fail(tooLarge(limit))
+      try {
+        hold(chunk.length)
+      } catch (error) {
+        return fail(error)
+      }
+      chunks.push(chunk)
     }
     request.on('data', onData).once('end', onEnd).once('error', onBroken).once('aborted', onBroken)
   })
@@ -145,6 +158,8 @@ export function limitStream(
     },
   })
   limited.once('close', () => clearTimeout(timer))
+  // Who reads it hears of its error. A body that is refused unread has no reader, and its error is no fault of ours.
+  limited.on('error', () => undefined)
   source.once('error', (error) => limited.destroy(error))
   source.once('aborted', () => limited.destroy(badRequest('The body ended before it was complete.')))
   return source.pipe(limited)

@@ -1,12 +1,16 @@
 import type { Audit } from '#server/audit/service'
 import type { Identity } from '#server/identity/service'
 import type { IngressService } from '#server/ingress/service'
+import { createHeldBytes } from '#server/kernel/held-bytes'
 import { defineModule } from '#server/kernel/module'
 import type { Base } from '#server/platform/base'
 import type { Projects } from '#server/projects/service'
 import type { HttpPorts } from './context.ts'
 import { createIdempotency } from './idempotency.ts'
 import type { DocumentFacts } from './openapi.ts'
+
+/** Bytes of bodies on their way: of one user, who sends eight of the largest at once, and of all together. */
+const MOST_HELD = { of_one: 8 * 1024 * 1024, of_all: 128 * 1024 * 1024 }
 
 export default defineModule({
   name: 'http',
@@ -36,6 +40,7 @@ export default defineModule({
       cors_origins: () => use.settings.server().cors_origins,
       default_project: () => use.projects.default(),
       idempotency,
+      bodies: createHeldBytes(MOST_HELD),
       authenticate: use.identity.authenticate,
       client: use.identity.client,
       refresh: (actor) =>

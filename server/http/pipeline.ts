@@ -106,12 +106,12 @@ async function respond(definition: AnyEndpoint, event: H3Event): Promise<unknown
 async function answer(began: Call): Promise<unknown> {
   const { definition, event, services, facts } = began
   const by_body = isToldByBody(definition.scope)
-  const early = by_body ? undefined : projectOf(began, undefined)
-  authorizeFor(began, early)
-  const raw_body = await bodyOf(definition, event)
+  authorizeFor(began, by_body ? undefined : projectOf(began, undefined))
+  const raw_body = await bodyOf(definition, event, services.http.bodies.open(began.actor.user_id))
   const call = raw_body?.bytes.length ? await askedAnew(began) : began
   const { actor } = call
-  const project_id = by_body ? projectOf(call, raw_body?.value) : early
+  // Where it is now: it may have been moved while the body came.
+  const project_id = projectOf(call, by_body ? raw_body?.value : undefined)
   // Without a project the schema says which field is missing.
   if (!by_body || project_id !== undefined)
     authorizeFor(call, project_id, by_body ? raw_body?.value : undefined)
@@ -138,8 +138,7 @@ async function answer(began: Call): Promise<unknown> {
     } as HandlerContext<unknown, any, any, any>)
     // An export is a stream in another of the declared media types, written line by line from its own
     // allow-list.
-    if (definition.media_types && result instanceof Readable)
-      return whileAllowed(result, services.http, actor, requireStill(call, project_id))
+    if (definition.media_types && result instanceof Readable) return whileRight(call, project_id, result)
     if (!definition.response) return result
     const shown: unknown = v.parse(definition.response, result)
     // What belongs to the caller, such as a ticket, is narrowed itself.
@@ -170,11 +169,17 @@ async function askedAnew(call: Call): Promise<Call> {
 }
 
 /** Throws when a caller may not do this any more, there or where the resource is now. */
-const requireStill = (call: Call, project_id: string | undefined) => (actor: Actor) =>
-  authorizeFor(
-    { ...call, actor },
-    isToldByBody(call.definition.scope) ? project_id : projectOf(call, undefined),
-  )
+function requireStill(call: Call, project_id: string | undefined): void {
+  authorizeFor(call, isToldByBody(call.definition.scope) ? project_id : projectOf(call, undefined))
+}
+
+/** A file in transit, which ends with the right of its caller. */
+const whileRight = <S extends Readable>(call: Call, project_id: string | undefined, file: S): S =>
+  call.definition.access === 'public'
+    ? file
+    : whileAllowed(file, call.services.http, call.actor, (actor) =>
+        requireStill({ ...call, actor }, project_id),
+      )
 
 /** What a refusal calls what is not there: what the request named, so that unknown ids read the same. */
 function nounOf({ scope }: AnyEndpoint, body: unknown): string {
@@ -286,12 +291,10 @@ async function idempotent(
 function uploadOf(call: Call, project_id: string | undefined): UploadStream | undefined {
   const { definition, event } = call
   if (!definition.upload || !sendsFile(definition, event)) return undefined
-  const requireRight = async () => authorizeFor(await askedAnew(call), project_id)
-  const limited = limitStream(event.node.req, definition.upload.max_bytes, { atEnd: requireRight })
-  const { services, actor } = call
-  const is_public = definition.access === 'public'
+  const atEnd = async () => requireStill(await askedAnew(call), project_id)
+  const limited = limitStream(event.node.req, definition.upload.max_bytes, { atEnd })
   return {
-    stream: is_public ? limited : whileAllowed(limited, services.http, actor, requireStill(call, project_id)),
+    stream: whileRight(call, project_id, limited),
     content_length: Number(event.node.req.headers['content-length']) || undefined,
   }
 }

@@ -1,7 +1,8 @@
 import type { H3Event } from 'h3'
 import { ApiError } from '#server/kernel/errors'
+import type { HeldBytes } from '#server/kernel/held-bytes'
 import type { AnyEndpoint } from './definition.ts'
-import { isMediaType, isUtf8, MAX_BODY_BYTES, parseJson, readBytes } from './input.ts'
+import { isMediaType, isUtf8, MAX_BODY_BYTES, MAX_PUBLIC_BODY_BYTES, parseJson, readBytes } from './input.ts'
 import { mutates } from './request.ts'
 
 /** A JSON body as it was sent, and what it says. */
@@ -16,8 +17,15 @@ export function sendsFile({ upload, body }: AnyEndpoint, event: H3Event): boolea
   return !body || isMediaType(event.node.req.headers['content-type'], upload.media_types)
 }
 
-/** The JSON body of a request; undefined for a file, which is read later, and where none is taken. */
-export async function bodyOf(definition: AnyEndpoint, event: H3Event): Promise<RawBody | undefined> {
+/**
+ * The JSON body of a request; undefined for a file, which is read later, and where none is taken.
+ * @param share what its sender may hold in memory until bodies are whole.
+ */
+export async function bodyOf(
+  definition: AnyEndpoint,
+  event: H3Event,
+  share: ReturnType<HeldBytes['open']>,
+): Promise<RawBody | undefined> {
   const request = event.node.req
   const { headers } = request
   if (definition.upload && sendsFile(definition, event)) {
@@ -37,6 +45,7 @@ export async function bodyOf(definition: AnyEndpoint, event: H3Event): Promise<R
     throw new ApiError('UNSUPPORTED_MEDIA_TYPE', 'Send the body in UTF-8; JSON has no other character set.')
   if ((headers['content-encoding'] ?? 'identity') !== 'identity')
     throw new ApiError('UNSUPPORTED_MEDIA_TYPE', 'Send the body without a Content-Encoding.')
-  const bytes = await readBytes(request, MAX_BODY_BYTES)
+  const limit = definition.access === 'public' ? MAX_PUBLIC_BODY_BYTES : MAX_BODY_BYTES
+  const bytes = await readBytes(request, limit, { hold: share.hold }).finally(share.release)
   return { bytes, value: parseJson(bytes) }
 }

@@ -14,10 +14,10 @@ const OF_THE_FILE = ['Accept-Ranges', 'Content-Disposition', 'Content-Length', '
 export function sendFile(event: H3Event, stream: Readable, log: Log): Promise<null> {
   const { res } = event.node
   return new Promise((resolve, reject) => {
-    res.once('close', () => {
+    const end = () => {
       stream.destroy()
       resolve(null)
-    })
+    }
     stream.once('error', (error) => {
       if (res.headersSent) {
         if (!(error instanceof ApiError)) log.error('A file broke off midway', { error })
@@ -28,6 +28,9 @@ export function sendFile(event: H3Event, stream: Readable, log: Log): Promise<nu
       for (const name of OF_THE_FILE) res.removeHeader(name)
       reject(error)
     })
+    // Who went away while the file was looked for is not told of a second time.
+    if (res.destroyed) return end()
+    res.once('close', end)
     if (event.method !== 'HEAD') return void stream.pipe(res)
     stream.destroy()
     res.end()

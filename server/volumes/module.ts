@@ -45,7 +45,8 @@ export default defineModule({
     const volumes = createVolumes({
       ...base,
       ports: {
-        isHeld: ({ id, project_id }) => use.deployments.holders.of(project_id, [id]).length > 0,
+        holders: ({ id, project_id }) => use.deployments.holders.of(project_id, [id]),
+        held: (app_id) => use.deployments.holders.volumesOf(app_id),
         final: () => use.backups.final,
         app: (id) => use.apps.find(id),
         processes: (id) => use.deployments.desiredProcesses(id),

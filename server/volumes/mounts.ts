@@ -328,21 +328,5 @@ export function createMounts({ db, clock, audit, secrets, repository, ports }: M
       const ids = [...new Set(repository.mountsOfApp(app_id).flatMap(({ volume_id }) => volume_id ?? []))]
       return ids.filter((id) => repository.mountsOfVolumes([id]).every((mount) => mount.app_id === app_id))
     },
-    /** Takes an app's volumes along to its new project; throws 409 where another app stays behind with one. */
-    moved(app_id: string): void {
-      const { project_id } = appOf(app_id)
-      const owned = new Set(this.ownedBy(app_id))
-      for (const row of repository.mountsOfApp(app_id)) {
-        const volume = volumeOf(row)
-        if (!volume || volume.project_id === project_id) continue
-        if (!owned.has(volume.id))
-          throw conflict(
-            `The volume ${volume.name} is also mounted by other apps, which stay. Remove the mount before the app moves.`,
-          )
-        if (repository.hasName(project_id, volume.name))
-          throw conflict(`The other project has a volume named ${volume.name} already.`)
-        repository.move(volume.id, project_id, clock.iso())
-      }
-    },
   }
 }

@@ -19,6 +19,7 @@ import { createVolumeData, dataOf } from './data.ts'
 import { createPreviewMounts } from './preview-mounts.ts'
 import { createMounts, type MountedApp, type StackApp, type StackMount } from './mounts.ts'
 import { createMeasuring } from './measuring.ts'
+import { createMoving } from './moving.ts'
 import { createVolumeRepository, type MountRow, type VolumeRow } from './repository.ts'
 import type { NewVolume, Volume, VolumeQuery } from './schema.ts'
 
@@ -32,8 +33,10 @@ export interface VolumeOptions {
   engine: Engine
   jobs: Jobs
   ports: {
-    /** Whether a live release still has it. */
-    isHeld(volume: { id: string; project_id: string }): boolean
+    /** Ids of the apps of its project whose live release has it. */
+    holders(volume: { id: string; project_id: string }): string[]
+    /** Ids of the volumes that the live release of an app has. */
+    held(app_id: string): string[]
     /** Last copies of volumes that are deleted. */
     final(): FinalBackups
     app(id: string): MountedApp | undefined
@@ -151,7 +154,7 @@ export function createVolumes(options: VolumeOptions) {
   )
   const measure = createMeasuring({
     ...{ db, clock, engine, log, repository, make, transition, note },
-    isLeft: (row) => !isAtWork(row.id) && !ports.isHeld(row),
+    isLeft: (row) => !isAtWork(row.id) && ports.holders(row).length === 0,
     destroy: (id) => destroy(id, { is_retried: true }),
   })
   const data = createVolumeData({ db, clock, engine, repository, transition, note })
@@ -208,6 +211,7 @@ export function createVolumes(options: VolumeOptions) {
 
   return {
     ...mounts,
+    ...createMoving({ clock, repository, ports, ownedBy: (id) => mounts.ownedBy(id) }),
     ...preview_mounts,
     ...data,
     /** A volume that a restore is about to fill; nobody can use it before. Part of the caller's transaction. */
@@ -301,7 +305,7 @@ export function createVolumes(options: VolumeOptions) {
           throw conflict(
             `The volume is mounted by ${users.map(({ app_name }) => app_name).join(', ')}. Remove the mount first.`,
           )
-        if (ports.isHeld(row)) throw held()
+        if (ports.holders(row).length > 0) throw held()
         // What vanished cannot be copied any more, and what nothing ever held needs no copy.
         const holds_nothing = row.touched === 0 || row.status !== 'ready'
         const backup_id = skip_backup || holds_nothing ? null : ports.final().plan(actor, 'volume', id)

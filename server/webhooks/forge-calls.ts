@@ -1,4 +1,5 @@
 import type { Clock } from '#server/kernel/clock'
+import { parseForeignJson } from '#server/kernel/json'
 import type { GuardedClient } from '#server/platform/outbound/client'
 import { OutboundError } from '#server/platform/outbound/outbound'
 import type { ForgeRequest } from './forges/forge.ts'
@@ -8,6 +9,8 @@ import type { Attempt } from './sender.ts'
 const TIMEOUT_MS = 10_000
 /** A page of long comments. */
 const MOST_BYTES = 8 * 1024 * 1024
+/** A hundred comments have a few thousand. */
+const MOST_VALUES = 100_000
 
 /** What a forge answered: how the attempt went, and the body where it is JSON. */
 export interface ForgeAnswer {
@@ -44,9 +47,12 @@ export function createForgeCalls({ client, clock }: { client: GuardedClient; clo
       if (response_status < 200 || response_status > 299)
         return result({ response_status, detail: `The forge answered ${response_status}.` })
       try {
-        return result({ succeeded: true, response_status }, JSON.parse(text))
+        return result({ succeeded: true, response_status }, parseForeignJson(text, MOST_VALUES))
       } catch {
-        return result({ response_status, detail: 'The forge answered with something that is no JSON.' })
+        return result({
+          response_status,
+          detail: 'The forge answered with something that is no JSON that can be read.',
+        })
       }
     } catch (error) {
       return result({

@@ -1,9 +1,12 @@
 import { createHash } from 'node:crypto'
+import type { Readable } from 'node:stream'
+import { finished } from 'node:stream/promises'
 import type { Clock } from '#server/kernel/clock'
 import type { Db } from '#server/kernel/db'
 import { ApiError, notFound } from '#server/kernel/errors'
 import { newId } from '#server/kernel/ids'
 import type { Secrets } from '#server/kernel/secrets'
+import { createHookBodies, payloadOf } from './body.ts'
 import type { DeliveryRepository, DeliveryRow } from './deliveries.ts'
 import { checked } from './forges/checked.ts'
 import type { ForgeEvent, PullRequestEvent, PushEvent, ReadHeader } from './forges/forge.ts'
@@ -50,18 +53,6 @@ const REPEAT_MS = 86_400_000
 /** Calls of one hook in a minute; a forge that pushes more is told to wait. */
 const MOST_A_MINUTE = 120
 
-/** Reads the body as the forge's content type says; undefined when it is no JSON. */
-function payloadOf(body: Buffer, content_type: string): unknown {
-  const text = body.toString('utf8')
-  try {
-    return content_type.startsWith('application/x-www-form-urlencoded')
-      ? JSON.parse(new URLSearchParams(text).get('payload') ?? '')
-      : JSON.parse(text)
-  } catch {
-    return undefined
-  }
-}
-
 /** Counts calls per hook and minute. */
 function createMinuteLimit(clock: Clock) {
   const counts = new Map<string, { minute: number; calls: number }>()
@@ -84,9 +75,15 @@ function createMinuteLimit(clock: Clock) {
 /** What comes in from forges and through deploy hooks. */
 export function createInbound({ db, clock, secrets, webhooks, deliveries, ports }: InboundOptions) {
   const limit = createMinuteLimit(clock)
-  const hookOf = (token: string, kind: WebhookRow['kind']): WebhookRow => {
+  const bodies = createHookBodies()
+  const knownHook = (token: string, kind: WebhookRow['kind']): WebhookRow => {
     const hook = webhooks.byToken(digestOf(token))
     if (hook?.kind !== kind) throw notFound('webhook')
+    return hook
+  }
+  /** The same for a call that begins. */
+  const hookOf = (token: string, kind: WebhookRow['kind']): WebhookRow => {
+    const hook = knownHook(token, kind)
     limit(hook.id)
     return hook
   }
@@ -204,11 +201,13 @@ export function createInbound({ db, clock, secrets, webhooks, deliveries, ports 
 
   return {
     /**
-     * Takes an event of a forge. Unknown addresses are 404, a wrong signature 401, a repeated delivery 409.
-     * @param body the bytes as they came, since the signature is over them.
+     * Takes an event of a forge. Unknown addresses are 404 before a byte is read, a wrong signature 401, a repeated
+     * delivery 409.
      */
-    receive(token: string, body: Buffer, header: ReadHeader): InboundResult {
-      const hook = hookOf(token, 'git')
+    async receive(token: string, stream: Readable, header: ReadHeader): Promise<InboundResult> {
+      const { project_id } = hookOf(token, 'git')
+      const body = await bodies.read(project_id, stream)
+      const hook = knownHook(token, 'git')
       const forge = findForge(hook.provider ?? '')
       const secret = hook.secret ? secrets.open(hook.secret, secretContext(hook.id)) : ''
       if (!forge?.verify(body, header, secret))
@@ -222,13 +221,19 @@ export function createInbound({ db, clock, secrets, webhooks, deliveries, ports 
       const payload = payloadOf(body, header('content-type') ?? '')
       const event: ForgeEvent =
         payload === undefined
-          ? { kind: 'other', reason: 'The body is not JSON.' }
+          ? { kind: 'other', reason: 'The body is no JSON that can be read.' }
           : forge.parse(name, payload)
       return act(hook, event, name || 'unnamed', delivery)
     },
-    /** Starts a deployment for whoever knows the secret address. */
-    deploy(token: string, commit: { branch?: string; commit?: string }): InboundResult {
-      const hook = hookOf(token, 'deployment')
+    /** Starts a deployment for whoever knows the secret address. What is sent along is passed over. */
+    async deploy(
+      token: string,
+      stream: Readable,
+      commit: { branch?: string; commit?: string },
+    ): Promise<InboundResult> {
+      hookOf(token, 'deployment')
+      await finished(stream.resume())
+      const hook = knownHook(token, 'deployment')
       return db.tx(() => {
         const content = JSON.stringify(commit)
         const app = hook.app_id ? ports.app(hook.app_id) : undefined

@@ -311,6 +311,17 @@ describe('a deletion', () => {
     expect(made, made.error).toMatchObject({ status: 'succeeded', trigger: 'final' })
     expect((await api.as('developer').get(`/api/apps/${app_id}`)).status).toBe(404)
   })
+  it('that is cancelled before it began ends its final backup, which would be in the way of others', async () => {
+    await api.services.jobs.stop()
+    const { body } = await api.as('owner').delete(`/api/apps/${app_id}`)
+    api.services.jobs.cancel(api.services.jobs.findBySubject(app_id)!.id)
+    api.services.jobs.start()
+    await api.services.jobs.idle()
+    expect(await show(`/api/backups/${body.data.final_backup_id}`)).toMatchObject({
+      ...{ status: 'failed', error: 'The deletion was cancelled.' },
+    })
+    expect((await show(`/api/apps/${app_id}`)).status).toBe('running')
+  })
   it('whose final backup fails deletes nothing, and the app says why', async () => {
     volumes.failing.set('read', { exit_code: 2, stderr: 'tar: broken' })
     await remove('?volumes=true')

@@ -267,6 +267,18 @@ describe('the deletion of a volume', () => {
     expect((await remove(id, '?skip_backup=true')).body.data.final_backup_id).toBeNull()
     expect(engineVolumes()).toEqual([])
   })
+  it('that is cancelled before it began ends its final backup, which would be in the way of others', async () => {
+    await release()
+    await api.services.jobs.stop()
+    const { body } = await api.as('owner').delete(`/api/volumes/${id}`)
+    api.services.jobs.cancel(api.services.jobs.findBySubject(id)!.id)
+    api.services.jobs.start()
+    await api.services.jobs.idle()
+    expect(await show(`/api/backups/${body.data.final_backup_id}`)).toMatchObject({
+      ...{ status: 'failed', error: 'The deletion was cancelled.' },
+    })
+    expect((await show('/api/volumes'))[0].status).toBe('ready')
+  })
   it('that vanished since it was measured goes at once: there is nothing left to copy', async () => {
     await release()
     api.fakes.engine.loseVolume(id)

@@ -153,6 +153,21 @@ describe('a deployment', () => {
     expect(plan.explanation).toContainEqual({ field: 'warning', value: error.hint, source: 'package.json' })
   })
 
+  it('says nothing of a package outside of the base directory where a build fails without naming it', async () => {
+    api.fakes.git.commit(URL, 'main', {
+      'package.json': '{"workspaces":["services/*","ui"]}',
+      'ui/package.json': '{"name":"ui"}',
+      'services/api/package.json':
+        '{"name":"api","scripts":{"start":"node s.js"},"dependencies":{"ui":"1.0.0"}}',
+    })
+    api.fakes.engine.behave('*', { build: 'fail', build_log: ['npm error command sh -c npm run build'] })
+    const { id } = (await create({ base_directory: 'services/api' })).body.data
+    await api.services.jobs.idle()
+    const [{ id: deployment_id }] = await deployments(id)
+    const { error } = (await api.as('viewer').get(`/api/deployments/${deployment_id}`)).body.data
+    expect(error.hint ?? '').not.toContain('outside of the base directory')
+  })
+
   it('gives traffic back when the new release dies in its soak', async () => {
     api.fakes.git.commit(URL, 'main', SERVER)
     const { id } = (await create()).body.data

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest'
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { by, startTinyApi, type TinyApi } from './tiny-api.ts'
 import { createIdempotency } from '#server/http/idempotency'
 
@@ -45,7 +45,7 @@ describe('an Idempotency-Key', () => {
     const send = () =>
       api.send('POST', '/api/slow', { headers: by('developer', { 'idempotency-key': 'slow' }) })
     const first = send()
-    await vi.waitFor(() => expect(api.services.handled).toContain('slow'))
+    await expect.poll(() => api.services.handled).toContain('slow')
     const second = await send()
     expect([second.status, second.body.error.message]).toEqual([
       409,

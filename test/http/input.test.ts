@@ -15,7 +15,7 @@ const codeOf = (work: Promise<unknown>) =>
 describe('a JSON body', () => {
   it('is read whole, in whatever pieces it comes', async () => {
     const request = body()
-    const read = readBytes(request, 10, 60_000)
+    const read = readBytes(request, 10, { timeout_ms: 60_000 })
     for (const piece of ['ab', '', 'cde']) request.write(piece)
     request.end()
     expect((await read).toString()).toBe('abcde')
@@ -23,7 +23,7 @@ describe('a JSON body', () => {
   it('that does not come in time is a 408, even when it drips on', async () => {
     const request = body({ 'content-length': '10' })
     const dripping = setInterval(() => request.write('x'), 1)
-    expect(await codeOf(readBytes(request, 1_000_000, 20))).toBe('REQUEST_TIMEOUT')
+    expect(await codeOf(readBytes(request, 1_000_000, { timeout_ms: 20 }))).toBe('REQUEST_TIMEOUT')
     clearInterval(dripping)
     expect([request.listenerCount('data'), request.isPaused()]).toEqual([0, true])
   })
@@ -110,6 +110,11 @@ describe('a Content-Type', () => {
 })
 
 describe('an upload', () => {
+  it('that is refused before it is read ends by itself, and brings nothing down', async () => {
+    const limited = limitStream(body(), 100, { idle_ms: 20 })
+    await new Promise((resolve) => limited.once('close', resolve))
+    expect(limited.errored).toMatchObject({ code: 'REQUEST_TIMEOUT' })
+  })
   it('of which nothing comes for too long is a 408', async () => {
     const source = body()
     const limited = limitStream(source, 100, { idle_ms: 20 })

@@ -1,5 +1,6 @@
+import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import { once } from 'node:events'
-import { type IncomingMessage, request } from 'node:http'
+import { type IncomingMessage, request, type ServerResponse } from 'node:http'
 import { Readable } from 'node:stream'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { poll } from '#test/support/poll'
@@ -29,11 +30,39 @@ async function open(file: Readable, caller: string, method = 'GET'): Promise<Inc
 /** Waits until nothing more can come, also after the connection was cut. */
 const ended = (answer: IncomingMessage) => new Promise((resolve) => answer.once('close', resolve))
 const closed = (file: Readable) => poll(() => file.destroyed)
+/** Resolves when the server has seen the end of the connection that the next request comes on. */
+const endOfNextAnswer = () =>
+  new Promise<void>((resolve) => {
+    const hear = (message: unknown) => {
+      unsubscribe('http.server.request.start', hear)
+      ;(message as { response: ServerResponse }).response.once('close', resolve)
+    }
+    subscribe('http.server.request.start', hear)
+  })
 
 it('a file that is sent is closed when its reader goes away', async () => {
   const file = endless()
   const answer = await open(file, 'viewer')
   answer.destroy()
+  await closed(file)
+  expect(api.watched()).toBe(0)
+})
+
+it('a file that is found only after its reader went away is closed as well', async () => {
+  const file = endless()
+  const asked = Promise.withResolvers<void>()
+  const found = Promise.withResolvers<Readable>()
+  api.services.file = () => {
+    asked.resolve()
+    return found.promise
+  }
+  const gone = endOfNextAnswer()
+  const call = request(`${api.url}/api/things/thing_1/file`, { headers: by('viewer'), agent: false })
+  call.on('error', () => undefined).end()
+  await asked.promise
+  call.destroy()
+  await gone
+  found.resolve(file)
   await closed(file)
   expect(api.watched()).toBe(0)
 })
@@ -55,7 +84,10 @@ it('nothing of a file is read for HEAD', async () => {
 
 it('a file that breaks off midway ends the connection, so that nobody takes it for whole', async () => {
   const file = endless()
+  // Where the length is not told either, only the end of the connection tells.
+  api.services.file_bytes = undefined
   const answer = await open(file, 'viewer')
+  api.services.file_bytes = '1000000'
   answer.resume()
   file.destroy(new Error('the disk is gone'))
   await ended(answer)
@@ -107,3 +139,29 @@ it('an upload is refused as soon as its sender may not send it any more, not at 
   expect([answer.statusCode, api.watched()]).toEqual([401, 0])
   call.destroy()
 })
+
+it.each([
+  ['a change', 'PUT', '/api/things/thing_1', 'application/json', '{"name":"a"}'],
+  ['an upload', 'POST', '/api/things/thing_1/upload', 'application/gzip', 'bytes'],
+])(
+  '%s of what is in another project by the end of its body is refused',
+  async (_what, method, path, type, body) => {
+    const { locate } = api.services.http
+    let asked = 0
+    let project_id = 'prj_1'
+    api.services.http.locate = () => {
+      asked += 1
+      return project_id
+    }
+    const headers = by('developer', { 'content-type': type, 'content-length': String(body.length) })
+    const call = request(api.url + path, { method, headers, agent: false })
+    call.write(body.slice(0, 1))
+    await poll(() => asked > 0)
+    project_id = 'prj_2'
+    call.end(body.slice(1))
+    const [answer] = (await once(call, 'response')) as [IncomingMessage]
+    answer.resume()
+    api.services.http.locate = locate
+    expect([answer.statusCode, api.services.handled]).toEqual([404, []])
+  },
+)

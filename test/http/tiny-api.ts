@@ -6,6 +6,7 @@ import { createIdempotency } from '#server/http/idempotency'
 import { endpointsOf } from '#server/http/endpoint'
 import type { HttpPorts, RequestFacts } from '#server/http/context'
 import { data, IdParam, pagingEntries } from '#server/http/schemas'
+import { createHeldBytes } from '#server/kernel/held-bytes'
 import { SECRET } from '#server/kernel/schemas'
 import { createTestKernel } from '#test/support/kernel'
 import { type MountedRoute, startTestServer } from '#test/support/http-server'
@@ -19,7 +20,8 @@ export interface TinyServices extends HttpPorts {
   /** Resolves what `POST /api/slow` waits for. */
   gate: { open(): void; waiting: Promise<void> }
   /** What `GET /api/things/:id/file` answers. */
-  file(): Readable
+  file(): Readable | Promise<Readable>
+  file_bytes: string | undefined
   /** Ends the right of this caller to be one, and tells of it; or tells only that something is another. */
   revoke(name: string): void
   tell(name: string): void
@@ -140,7 +142,7 @@ const routes: MountedRoute[] = [
         params: IdParam,
         media_types: ['application/octet-stream'],
         handler({ services, response }) {
-          response.header('Content-Length', '1000000')
+          if (services.file_bytes) response.header('Content-Length', services.file_bytes)
           response.header('Content-Disposition', 'attachment; filename="file"')
           return services.file()
         },
@@ -271,6 +273,7 @@ export async function startTinyApi() {
     handled: [],
     fault: { error: new Error('unset') },
     file: () => Readable.from([]),
+    file_bytes: '1000000',
     tell,
     revoke(name) {
       ended.add(name)
@@ -292,6 +295,7 @@ export async function startTinyApi() {
       cors_origins: () => [],
       default_project: () => 'prj_1',
       idempotency: createIdempotency(kernel.db, kernel.clock, kernel.secrets),
+      bodies: createHeldBytes({ of_one: 8 * 1024 * 1024, of_all: 16 * 1024 * 1024 }),
       refused: (facts, code, actor) => refused.push({ code, actor: actor?.name, path: facts.path }),
       client: (peer) => ({ address: peer, secure: false }),
       cameByEdge: () => undefined,

@@ -1,5 +1,6 @@
 import { connect } from 'node:net'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import type { Actor } from '#server/kernel/access'
 import { createFakeMail, type FakeMail } from '#server/platform/mail/fake'
 import { ADMIN, createPeople, type LoggedIn, type People } from './people.ts'
 
@@ -139,6 +140,37 @@ describe('a login that was begun before the account changed', () => {
   })
 })
 
+describe('a confirmation with the password that was begun before the account changed', () => {
+  const account = () => people.services.identity.account
+  /** Begins it as somebody who is logged in; the password is being verified when something else happens. */
+  const during = async (work: (actor: Actor) => Promise<unknown>, change: string) => {
+    await people.enter()
+    const credential_id = people.kernel.db.sql('SELECT id FROM sessions').pluck().get() as string
+    const holder = { user_id: userId(), method: 'bearer', credential_id } as const
+    const begun = work(people.services.identity.actorOf(holder, CLIENT))
+    people.kernel.db.sql(change).run(userId())
+    return begun.then(
+      () => 'done',
+      (error: { code: string }) => error.code,
+    )
+  }
+  const move = (actor: Actor) =>
+    account().change(actor, { email: 'new@example.test', current_password: ADMIN.password })
+  const change = (actor: Actor) =>
+    account().changePassword(actor, { current_password: ADMIN.password, new_password: NEW })
+  const LOG_OUT = 'DELETE FROM sessions WHERE user_id = ?'
+  const OTHER_PASSWORD = `UPDATE users SET password_hash = password_hash || 'x' WHERE id = ?`
+  it.each([
+    ['another address', 'the session was ended', move, LOG_OUT, 'UNAUTHORIZED'],
+    ['another address', 'the password was changed', move, OTHER_PASSWORD, 'INVALID_CREDENTIALS'],
+    ['another password', 'the session was ended', change, LOG_OUT, 'UNAUTHORIZED'],
+    ['another password', 'the password was changed', change, OTHER_PASSWORD, 'CONFLICT'],
+  ])('for %s does nothing after %s', async (_what, _case, work, sql, code) => {
+    expect(await during(work, sql)).toBe(code)
+    expect(userId()).toMatch(/^usr_/)
+  })
+})
+
 describe('a link that sets a password', () => {
   const ask = async () => {
     people.fakes.clock.advance(61_000)
@@ -169,6 +201,20 @@ describe('a link that sets a password', () => {
     })
     expect(moved.status).toBe(200)
     expect(await use(token)).toBe(404)
+  })
+  it('opens no account that was closed while the new password was hashed', async () => {
+    const token = await ask()
+    const { password_reset } = people.services.identity
+    const using = password_reset.use({ token, new_password: 'forty brown owls on a barn' }, CLIENT)
+    people.kernel.db.sql(`UPDATE users SET status = 'disabled' WHERE id = ?`).run(userId())
+    await expect(using).rejects.toMatchObject({ code: 'NOT_FOUND' })
+    expect(people.kernel.db.sql('SELECT count(*) FROM password_resets').pluck().get()).toBe(1)
+  })
+  it('is given to nobody who was removed while it was made', async () => {
+    const actor = people.actor('admin')
+    const giving = people.services.identity.password_reset.give(actor, userId())
+    people.kernel.db.sql('DELETE FROM users WHERE id = ?').run(userId())
+    await expect(giving).rejects.toMatchObject({ code: 'NOT_FOUND' })
   })
   it('goes on when only the name of the account changes', async () => {
     const me = await people.enter()

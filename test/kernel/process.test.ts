@@ -144,7 +144,7 @@ describe('the end', () => {
     const pids = [await pidIn('child'), await pidIn('grandchild')]
     controller.abort()
     expect(await running).toMatchObject({ aborted: true, timed_out: false, exit_code: 137 })
-    await vi.waitFor(() => expect(pids.filter(alive)).toEqual([]))
+    await expect.poll(() => pids.filter(alive)).toEqual([])
   })
 
   it('comes by itself at the time limit', async () => {
@@ -163,7 +163,7 @@ describe('the end', () => {
     await program(`const fs = require('fs'); require('child_process').spawn(process.execPath, ['background.js'], { stdio: 'inherit' }).unref()
       const wait = setInterval(() => { if (fs.existsSync('left') && fs.readFileSync('left', 'utf8')) { clearInterval(wait); process.exit(0) } }, 10)`)
     const pid = await pidIn('left')
-    await vi.waitFor(() => expect(alive(pid)).toBe(false))
+    await expect.poll(() => alive(pid)).toBe(false)
   })
 
   it('does not wait for a process that left the group and holds the output open', async () => {

@@ -33,6 +33,8 @@ describe('a hostile target of uptime checks', () => {
       add({ name: `hang ${at}`, kind: 'tls', target: target(), timeout_s: 30 }),
     )
     await Promise.all(many)
+    // So that all of them are due before it.
+    api.fakes.clock.advance(1)
     const project = await api.as('owner').post('/api/projects', { name: 'other' })
     const project_id = project.body.data.id
     const own = await add({ name: 'own', kind: 'tcp', target: target(), project_id })

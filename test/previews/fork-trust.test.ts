@@ -65,6 +65,17 @@ describe('trust in one commit of a fork is none in another', () => {
     expect(anew.length).toBeGreaterThan(0)
     expect(anew.join()).not.toContain(CANARY)
   })
+  it('whose logs go on leaving out what the one before may still print', async () => {
+    await offer('opened', files('first'))
+    await approve({ secrets: true })
+    await world.idle()
+    await offer('synchronize', files('second'))
+    await approve()
+    await world.idle()
+    const { preview_app_id: id } = await world.preview()
+    const { project_id } = world.api.services.apps.find(id)!
+    expect(world.api.services.env.secretValues({ id, project_id })).toContain(CANARY)
+  })
   it('neither reads what was cached where secrets are, nor leaves anything there', async () => {
     await offer('opened', files('first'))
     await approve({ secrets: true })

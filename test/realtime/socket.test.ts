@@ -1,7 +1,7 @@
 import { createServer, type Server } from 'node:http'
 import { type AddressInfo, connect } from 'node:net'
 import wsAdapter from 'crossws/adapters/node'
-import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { createSocketOptions } from '#server/http/socket-options'
 import { createWebSocketHooks } from '#server/http/websocket'
 import { createTestApi, type TestApi } from '#test/support/api'
@@ -56,8 +56,8 @@ afterAll(async () => {
   await api.close()
 })
 
-/** The first answer to an upgrade, byte for byte. */
-const upgrade = (path: string, headers: Record<string, string> = {}) =>
+/** The first answer to an upgrade, byte for byte; with what is sent on in one piece, all up to a farewell. */
+const upgrade = (path: string, headers: Record<string, string> = {}, more?: Buffer) =>
   new Promise<string>((resolve) => {
     let text = ''
     const socket = connect(port, '127.0.0.1', () =>
@@ -71,8 +71,9 @@ const upgrade = (path: string, headers: Record<string, string> = {}) =>
           'Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==',
           ...Object.entries(headers).map(([name, value]) => `${name}: ${value}`),
           '',
-          '',
+          more?.toString('latin1') ?? '',
         ].join('\r\n'),
+        'latin1',
       ),
     )
     socket
@@ -81,7 +82,8 @@ const upgrade = (path: string, headers: Record<string, string> = {}) =>
       .on('close', () => resolve(text))
       .on('data', (part: string) => {
         text += part
-        if (text.startsWith('HTTP/1.1 101') && text.includes('\r\n\r\n')) socket.destroy()
+        if (text.startsWith('HTTP/1.1 101') && text.includes('\r\n\r\n') && !more) socket.destroy()
+        if (text.includes('Too many')) socket.destroy()
       })
   })
 const statusOf = (answer: string) => Number(answer.split(' ')[1])
@@ -103,8 +105,7 @@ async function open(headers: Record<string, string>, path = '/api/ws') {
     heard,
     closed,
     say: (message: unknown) => socket.send(JSON.stringify(message)),
-    until: (type: string) =>
-      vi.waitFor(() => expect(heard.map((one) => one.type)).toContain(type), { interval: 5 }),
+    until: (type: string) => expect.poll(() => heard.map((one) => one.type), { interval: 5 }).toContain(type),
   }
 }
 
@@ -147,6 +148,14 @@ describe('opening the WebSocket', () => {
     const { closed } = await open({ authorization: `Bearer ${login.body.data.token}` })
     meanwhile = () => undefined
     expect(await closed).toEqual({ code: 4401 })
+  })
+  it('counts what comes in one piece with the request for it, too', async () => {
+    const ping = Buffer.from([0x89, 0x80, 0, 0, 0, 0])
+    const answer = await upgrade('/api/ws', { authorization: `Bearer ${token}` }, Buffer.alloc(60_000, ping))
+    // The frame that ends it: 1008, too many frames.
+    expect(answer).toContain('\x03\xf0Too many frames.')
+    // What was let in is paid for by then.
+    api.fakes.clock.advance(30_000)
   })
   it('accepts a ticket once', async () => {
     const { body } = await api.request('POST', '/api/auth/ws-ticket', {
@@ -221,6 +230,6 @@ describe('an open WebSocket', () => {
     expect((await closed).code).toBe(1009)
   })
   it('is forgotten when the client goes away', async () => {
-    await vi.waitFor(() => expect(api.services.realtime.size).toBe(0))
+    await expect.poll(() => api.services.realtime.size).toBe(0)
   })
 })

@@ -314,6 +314,18 @@ test('F11: an app whose volume vanished is stopped with a sentence, and no empty
   expect([await instances(), (await app()).status]).toEqual([[], 'failed'])
 })
 
+test.each(['start', 'deploy'])('a volume that a %s misses is known as missing at once', async (verb) => {
+  await mount({ path: '/data', volume_id })
+  await deploy('two')
+  await api.services.start()
+  await call().post(`/api/apps/${app_id}/stop`)
+  await api.services.jobs.idle()
+  api.fakes.engine.loseVolume(volume_id)
+  await call().post(`/api/apps/${app_id}/${verb}`)
+  await api.services.jobs.idle()
+  await expect.poll(async () => (await call().get('/api/volumes')).body.data[0].status).toBe('missing')
+})
+
 test('no two volumes of compose files are one, however alike their names are', async () => {
   const { project_id } = await app()
   const stack = (id: string, name: string, volumes: string[]) =>
@@ -372,6 +384,45 @@ describe('with the app', () => {
       409,
       expect.stringContaining('also mounted'),
     ])
+  })
+
+  test('what runs of it or of others keeps a volume from ending up in a project whose people cannot see it', async () => {
+    const target = (await call('admin').post('/api/projects', { name: 'new' })).body.data.id
+    const move = (id: string) => call('admin').post(`/api/apps/${id}/move`, { project_id: target })
+    const reader = await create('reader')
+    const both = await volume('both', { access: 'shared' })
+    const mounts = [
+      await mount({ path: '/data', volume_id: both }),
+      await mount({ path: '/data', volume_id: both }, reader),
+    ].map(({ body }) => body.data.id as string)
+    await deploy('two')
+    const redeploy = async (id: string) => {
+      await call().post(`/api/apps/${id}/deploy`)
+      await api.services.jobs.idle()
+    }
+    await redeploy(reader)
+    const before = (await app()).live_deployment_id
+    await call().delete(`/api/apps/${app_id}/mounts/${mounts[0]}`)
+    // The next release has no mount, but what runs still has it.
+    const own = await move(app_id)
+    expect([own.status, own.body.error.message]).toEqual([
+      409,
+      'The app still runs on the volume both, which stays. Deploy it without that volume before it moves.',
+    ])
+    const other = await move(reader)
+    expect([other.status, other.body.error.message]).toEqual([
+      409,
+      'shop stays, and still runs on the volume both. Deploy it without that volume before the app moves.',
+    ])
+    await redeploy(app_id)
+    expect((await move(app_id)).status).toBe(200)
+    await api.services.jobs.idle()
+    // A release of before would bring the volume back to people who have no part in its project.
+    const { body } = await call('admin').post(`/api/apps/${app_id}/rollback`, { deployment_id: before })
+    await api.services.jobs.idle()
+    const rollback = (await call('admin').get(`/api/deployments/${body.data.id}`)).body.data
+    expect(rollback).toMatchObject({ status: 'failed', error: { code: 'volume_missing', step: 'release' } })
+    expect((await api.fakes.engine.instances({ owner: { kind: 'app', id: app_id } })).length).toBe(1)
   })
 
   test.each([

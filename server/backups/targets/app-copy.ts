@@ -17,6 +17,8 @@ const textOf = (length: number) => v.pipe(v.string(), v.maxLength(length))
 export const AppCopy = v.object({
   format: v.literal(FORMAT),
   name: textOf(100),
+  /** Project of the app when it was backed up; null in archives from before that was noted. */
+  project_id: v.optional(v.nullable(textOf(100)), null),
   /** Commit of what was live, where it came from a repository. */
   commit: v.nullable(textOf(200)),
   app: AppSnapshot,
@@ -32,7 +34,13 @@ export const AppCopy = v.object({
     }),
   ),
   volumes: v.array(
-    v.object({ name, access: v.picklist(['single_writer', 'shared']), size_bytes: v.nullable(VolumeSize) }),
+    v.object({
+      /** Null in archives from before it was noted. */
+      id: v.optional(v.nullable(textOf(100)), null),
+      name,
+      access: v.picklist(['single_writer', 'shared']),
+      size_bytes: v.nullable(VolumeSize),
+    }),
   ),
   mounts: v.array(
     v.object({
@@ -95,6 +103,25 @@ export async function readCopy(bytes: AsyncIterable<Uint8Array>): Promise<AppCop
     'damaged',
     `The description of the app in the archive is not valid${field ? ` in ${field}` : ''}.`,
   )
+}
+
+/**
+ * What of an archive may come into a project. An app that moved left its databases behind, and volumes that it had no
+ * more: whoever may restore it where it is now has no part in those. @param projectOf where a volume is now.
+ */
+export function withinProject(
+  copy: AppCopy,
+  project_id: string,
+  projectOf: (volume_id: string) => string | undefined,
+): { copy: AppCopy; left_out: string[] } {
+  if (copy.project_id === null || copy.project_id === project_id) return { copy, left_out: [] }
+  const stays = (what: string) => `${what} stays in the project that the app was in when it was backed up.`
+  const isHere = ({ id }: AppCopy['volumes'][number]) => id !== null && projectOf(id) === project_id
+  const left_out = [
+    ...copy.volumes.filter((one) => !isHere(one)).map(({ name }) => stays(`The volume ${name}`)),
+    ...copy.databases.map(({ name }) => stays(`The database ${name}`)),
+  ]
+  return { copy: { ...copy, volumes: copy.volumes.filter(isHere), databases: [] }, left_out }
 }
 
 /** What an archive says of its app, which is the first that it holds. */

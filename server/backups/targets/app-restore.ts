@@ -10,7 +10,7 @@ import { ArchiveError } from '../archive/archive-error.ts'
 import { readSections } from '../archive/bundle.ts'
 import type { BackupTarget, RestoreRequest } from '../target.ts'
 import type { VolumeFiles } from '../volume-files.ts'
-import { type AppCopy, copyIn, readCopy, renamed } from './app-copy.ts'
+import { type AppCopy, copyIn, readCopy, renamed, withinProject } from './app-copy.ts'
 import type { AppPorts } from './app-ports.ts'
 import { createSurroundings } from './app-surroundings.ts'
 import { dataFor } from './volume.ts'
@@ -43,6 +43,9 @@ export function createAppRestore(
   }
   const eachDatabase = (request: RestoreRequest) =>
     planIn(request).databases.map((one) => requestFor(request, one))
+  /** What of an archive comes back where it is restored. */
+  const within = ({ project_id }: RestoreRequest, copy: AppCopy) =>
+    withinProject(copy, project_id, (id) => ports().volumes.find(id)?.project_id)
   const isTaken = ({ id, data_id }: Plan['volumes'][number]) =>
     ports().volumes.find(id) !== undefined && ports().volumes.dataOf(id) === data_id
 
@@ -171,9 +174,11 @@ export function createAppRestore(
       mode === 'new' ? ports().apps.createForRestore(PLATFORM, project_id, name) : target_id!,
     async prepare(request, open, signal, remember) {
       let plan = request.prepared as Plan | undefined
+      let is_whole = request.parts === undefined
       for await (const { name, bytes } of readSections(open())) {
         if (name === 'app.json') {
-          const copy = await readCopy(bytes)
+          const { copy, left_out } = within(request, await readCopy(bytes))
+          is_whole &&= left_out.length === 0
           plan ??= planOf(request, copy)
           remember(plan)
           request.prepared = plan
@@ -199,7 +204,7 @@ export function createAppRestore(
             signal,
             () => {},
           )
-        } else if (!request.parts)
+        } else if (is_whole)
           throw new ArchiveError('damaged', 'The archive holds something that it does not name.')
       }
     },
@@ -228,16 +233,16 @@ export function createAppRestore(
         for (const { id } of planIn(request).volumes) await volumes.forgetData(id)
         return []
       }
-      const copy = await copyIn(open)
+      const { copy, left_out } = within(request, await copyIn(open))
       if (mode === 'in_place') {
-        const left_out = surroundings.restoreInPlace(target_id, copy)
+        left_out.push(...surroundings.restoreInPlace(target_id, copy))
         for (const { id } of planIn(request).volumes) await volumes.forgetData(id)
         return [...left_out, ...surroundings.restoreNames(target_id, target_id, copy)]
       }
       for (const part of eachDatabase(request)) await database.finish?.(part, open)
       join(request, planIn(request), copy)
       surroundings.restoreFiles(target_id, copy.files)
-      const left_out = surroundings.restoreNames(target_id, request.source_id ?? null, copy)
+      left_out.push(...surroundings.restoreNames(target_id, request.source_id ?? null, copy))
       if (apps.find(target_id)?.status === 'stopped') surroundings.deploy(target_id, copy)
       return left_out
     },

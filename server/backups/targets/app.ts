@@ -31,16 +31,20 @@ export function createAppTarget(
       databases: without.includes('databases') ? [] : databasesOf(app_id, project_id, variables),
     }
   }
-  function copyOf(app_id: string, name: string, parts: ReturnType<typeof partsOf>): AppCopy {
+  function copyOf(
+    { id: app_id, name, project_id }: { id: string; name: string; project_id: string },
+    parts: ReturnType<typeof partsOf>,
+  ): AppCopy {
     const mounts = ports().volumes.releaseMounts(app_id)
     const names = new Map(parts.volumes.map((volume) => [volume.id, volume.name]))
     return {
       format: 1,
       name,
+      project_id,
       commit: ports().deployments.liveCommit(app_id),
       app: ports().apps.snapshot(app_id),
       variables: parts.variables,
-      volumes: parts.volumes.map(({ name, access, size_bytes }) => ({ name, access, size_bytes })),
+      volumes: parts.volumes.map(({ id, name, access, size_bytes }) => ({ id, name, access, size_bytes })),
       mounts: mounts.volumes.flatMap(({ path, volume_id, read_only }) => {
         const volume = names.get(volume_id)
         return volume === undefined ? [] : [{ path, volume, read_only }]
@@ -61,7 +65,7 @@ export function createAppTarget(
   ): AsyncGenerator<Section> {
     if (without.includes('lost_volumes')) await ports().volumes.lookFor(volumesOf(app.id).map(({ id }) => id))
     const parts = partsOf(app.id, app.project_id, without)
-    yield { name: 'app.json', bytes: textBytes(JSON.stringify(copyOf(app.id, app.name, parts))) }
+    yield { name: 'app.json', bytes: textBytes(JSON.stringify(copyOf(app, parts))) }
     for (const { id, name, project_id } of parts.volumes) {
       const data_id = ports().volumes.dataOf(id)
       yield { name: `volumes/${name}.tar`, bytes: files.read({ data_id, project_id, work_id }, signal) }

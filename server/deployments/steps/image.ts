@@ -152,13 +152,19 @@ async function make(context: DeployContext, step: DeployStep, app: DeployedApp):
   })
 }
 
+/** Whether a text has a name as a word of its own: `ui` is none in "build". */
+function isNamedIn(text: string, name: string): boolean {
+  const parts = text.split(name)
+  return parts.slice(1).some((after, at) => !/[\w.-]$/.test(parts[at]!) && !/^[\w-]/.test(after))
+}
+
 /** A failure that the plan warned of: the warning knows the repository, a tool what it was handed alone. */
 function asWarned(error: unknown, { explanation }: BuildPlan): unknown {
   if (!(error instanceof EngineError) || error.code !== 'build_failed') return error
   const told = error.log.join('\n')
   const warning = explanation.find(
     ({ field, value }) =>
-      field === 'warning' && [...value.matchAll(/`([^`]+)`/g)].some(([, name]) => told.includes(name!)),
+      field === 'warning' && [...value.matchAll(/`([^`]+)`/g)].some(([, name]) => isNamedIn(told, name!)),
   )
   return warning ? new EngineError(error.code, error.message, warning.value, { log: error.log }) : error
 }

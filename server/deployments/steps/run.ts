@@ -24,7 +24,7 @@ export async function releaseStep(context: DeployContext, step: DeployStep): Pro
   const { trigger } = context.deployments.find(deployment_id)!
   const command = release.settings.release_command
   await ensureNetworks(context.engine, release, app)
-  await requireVolumes(context, release)
+  await requireVolumes(context, release, app)
   announceStopFirst(context, step)
   if (!command || trigger === 'rollback' || trigger === 'restart') return step.skip()
   // The command writes to the volumes of the app as well.

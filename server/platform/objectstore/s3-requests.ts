@@ -33,9 +33,18 @@ const TIMEOUT_MS = { send: 10 * 60_000, read: 24 * 3_600_000 }
 /** A full store stays full for longer than anybody would wait. */
 const isPassing = (status: number) => (status >= 500 && status !== 507) || status === 429 || status === 408
 
+/** A list of a thousand keys, each as long as it may be, has less. */
+const MOST_ANSWER_BYTES = 8 * 1024 ** 2
+/** What a refusal may say; its code stands at its beginning. */
+const MOST_REFUSAL_BYTES = 65_536
+
 /** The text between the first pair of tags of this name. */
 export const tagOf = (xml: string, name: string): string | undefined =>
   new RegExp(`<${name}>([^<]*)</${name}>`).exec(xml)?.[1]
+
+/** The code of an error, where it is one: it becomes part of a sentence. */
+export const codeIn = (xml: string): string | undefined =>
+  /<Code>([A-Za-z0-9._-]{1,64})<\/Code>/.exec(xml)?.[1]
 
 export const decodeXml = (text: string): string =>
   text
@@ -45,9 +54,36 @@ export const decodeXml = (text: string): string =>
     .replaceAll('&#34;', '"')
     .replaceAll('&amp;', '&')
 
+/** The whole of a short answer. */
+export async function textOf(answer: Answer): Promise<string> {
+  try {
+    return await answer.text()
+  } catch (error) {
+    if (!(error instanceof OutboundError)) throw error
+    if (error.code === 'aborted') throw new ObjectStoreError('aborted', 'The work was cancelled.')
+    throw new ObjectStoreError('failed', error.message, { cause: error })
+  }
+}
+
+/** As much of an answer as is looked at; the rest is not waited for. */
+async function beginningOf(answer: Answer): Promise<string> {
+  const chunks: Uint8Array[] = []
+  let size = 0
+  try {
+    for await (const chunk of answer.body) {
+      chunks.push(chunk)
+      size += chunk.byteLength
+      if (size >= MOST_REFUSAL_BYTES) break
+    }
+  } catch {
+    // The status says enough.
+  }
+  return Buffer.concat(chunks).toString('utf8')
+}
+
 /** What the store refused, in one sentence; its own message may name the key id and is left out. */
 async function refusal(answer: Answer, host: string): Promise<ObjectStoreError> {
-  const code = tagOf(await answer.text().catch(() => ''), 'Code') ?? `HTTP ${answer.status}`
+  const code = codeIn(await beginningOf(answer)) ?? `HTTP ${answer.status}`
   if (code === 'NoSuchBucket')
     return new ObjectStoreError('denied', `${host} has no such bucket. Create it, or correct its name.`)
   if (answer.status === 404) return missing()
@@ -94,7 +130,9 @@ export function createS3Requests(client: GuardedClient, config: S3Config) {
       ...(request.body ? { body: request.body } : {}),
       ...(request.signal ? { signal: request.signal } : {}),
       timeout_ms: request.method === 'GET' ? TIMEOUT_MS.read : TIMEOUT_MS.send,
-      max_bytes: Number.POSITIVE_INFINITY,
+      // Only an object that is read as it comes has no limit.
+      max_bytes:
+        request.method === 'GET' && request.key !== '' ? Number.POSITIVE_INFINITY : MOST_ANSWER_BYTES,
     })
   }
   /** An answer of 2xx; throws ObjectStoreError for any other. */

@@ -11,7 +11,7 @@ import {
 } from './objectstore.ts'
 import { cutParts, type Part } from './parts.ts'
 import type { S3Config, S3Request } from './s3-requests.ts'
-import { createS3Requests, decodeXml, type SendS3, tagOf } from './s3-requests.ts'
+import { codeIn, createS3Requests, decodeXml, type SendS3, tagOf, textOf } from './s3-requests.ts'
 
 const line = (max: number) =>
   v.pipe(
@@ -82,7 +82,7 @@ async function putParts(
     return { size_bytes: first.value.bytes.byteLength }
   }
   const started = await send({ method: 'POST', key, query: { uploads: '' }, ...limits })
-  const uploadId = tagOf(await started.text(), 'UploadId')
+  const uploadId = tagOf(await textOf(started), 'UploadId')
   if (!uploadId) throw new ObjectStoreError('failed', 'The service did not begin the upload.')
   const tags: string[] = []
   let size_bytes = 0
@@ -112,7 +112,7 @@ async function putParts(
     )
     const done = await send({ method: 'POST', key, query: { uploadId }, body, ...limits })
     // Services begin this answer with 200 before they know how it ends.
-    const failure = tagOf(await done.text(), 'Code')
+    const failure = codeIn(await textOf(done))
     if (failure) throw new ObjectStoreError('failed', `The service could not join the parts (${failure}).`)
     return { size_bytes }
   } catch (error) {
@@ -154,6 +154,18 @@ async function* read(send: SendS3, request: S3Request, start: number, end?: numb
   }
 }
 
+/** The texts of the entries of a list. Looked for one after the other: what is never closed is no entry. */
+function* entriesOf(xml: string): Generator<string> {
+  let at = 0
+  for (;;) {
+    const start = xml.indexOf('<Contents>', at)
+    const end = start < 0 ? -1 : xml.indexOf('</Contents>', start)
+    if (end < 0) return
+    yield xml.slice(start, end)
+    at = end
+  }
+}
+
 export function createS3Store(send: SendS3, prefix: string): ObjectStore {
   const nameOf = (key: string) => {
     checkKey(key)
@@ -185,8 +197,8 @@ export function createS3Store(send: SendS3, prefix: string): ObjectStore {
           ...(token ? { 'continuation-token': token } : {}),
         }
         const request = { method: 'GET', key: '', query } as const
-        const xml = await (await send({ ...request, ...(signal ? { signal } : {}) })).text()
-        for (const [, entry = ''] of xml.matchAll(/<Contents>([\s\S]*?)<\/Contents>/g))
+        const xml = await textOf(await send({ ...request, ...(signal ? { signal } : {}) }))
+        for (const entry of entriesOf(xml))
           yield {
             key: decodeXml(tagOf(entry, 'Key') ?? '').slice(root.length),
             size_bytes: Number(tagOf(entry, 'Size') ?? 0),

@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, expect, vi } from 'vitest'
+import { afterEach, beforeEach, expect } from 'vitest'
 import {
   defineJob,
   Fatal,
@@ -98,8 +98,7 @@ function createHarness(): Harness {
 }
 
 /** Waits until something has come true that a runner makes true. */
-export const until = (condition: () => boolean) =>
-  vi.waitFor(() => expect(condition()).toBe(true), { interval: 5 })
+export const until = (condition: () => boolean) => expect.poll(condition, { interval: 5 }).toBe(true)
 export const nothing = async () => undefined
 /** A step that hangs as if its process were killed in it: it hears no signal. */
 export const hang = () => new Promise<void>(() => undefined)

@@ -15,7 +15,7 @@ import { join } from 'node:path'
 import { Readable } from 'node:stream'
 import { createGzip, gzipSync } from 'node:zlib'
 import { pack, type Header } from 'tar-stream'
-import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { extractTarGz, type ArchiveLimits } from '#server/platform/archive/extract'
 
 let base: string
@@ -365,7 +365,7 @@ it('a cancelled unpacking leaves nothing', async () => {
   const source = new Readable({ read() {} })
   source.push(gzipSync(await tar([file('a', 'x'.repeat(1000))])).subarray(0, 60))
   const work = extractTarGz(source, directory, controller.signal)
-  await vi.waitFor(() => expect(readdirSync(join(base, 'out'))).toHaveLength(1))
+  await expect.poll(() => readdirSync(join(base, 'out'))).toHaveLength(1)
   controller.abort()
   await expectRefused(work, 'aborted')
 })

@@ -11,7 +11,7 @@ import {
 } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest'
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { startGitServer, type GitServer } from '#test/support/git-server'
 import { INSIDE_HOSTS } from '#test/support/inside-hosts'
 import { createHarness, createTrap, type Harness } from './setup.ts'
@@ -197,7 +197,7 @@ describe('limits hold', () => {
     asked = 0
     const waiting = harness.checkout({ url: target.url }, { signal: controller.signal })
     const expectation = expect(waiting).rejects.toMatchObject({ code: 'aborted' })
-    await vi.waitFor(() => expect(asked).toBe(1))
+    await expect.poll(() => asked).toBe(1)
     controller.abort()
     await expectation
     expect(readdirSync(harness.base)).toEqual([])

@@ -1,4 +1,6 @@
 import { randomBytes } from 'node:crypto'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { s3 } from '#server/platform/objectstore/s3'
 import { createGuardedClient, type GuardedClient } from '#server/platform/outbound/client'
@@ -17,6 +19,11 @@ afterAll(async () => {
   await client.close()
   await server.close()
 })
+const listed = async (store: ReturnType<typeof open>) => {
+  const found: string[] = []
+  for await (const { key } of store.list('')) found.push(key)
+  return found
+}
 const open = (changes: object = {}, allowed = true) => {
   const policy = createOutboundPolicy({ allowed_private_hosts: allowed ? ['127.0.0.1'] : [] })
   const { endpoint, bucket, access_key_id, secret_access_key } = server
@@ -76,6 +83,57 @@ describe('a bucket of an S3 server', () => {
       code: 'denied',
       message: expect.stringContaining('no such bucket'),
     })
+  })
+  it.each([
+    [
+      'a refusal without an end',
+      403,
+      '<Error><Code>AccessDenied</Code>',
+      'refused the access key (AccessDenied)',
+    ],
+    [
+      'a code that is no code',
+      403,
+      `<Error><Code>${'x '.repeat(100)}</Code></Error>`,
+      'refused the access key (HTTP 403)',
+    ],
+    ['a list without an end', 200, '<ListBucketResult>', 'sent more than 8388608 bytes'],
+  ])(
+    'that answers with %s is told so, and not listened to for ever',
+    async (_what, status, text, message) => {
+      const chunk = Buffer.alloc(MIB, '<Contents>')
+      const answers = createServer((_request, response) => {
+        response.writeHead(status)
+        response.write(text)
+        const more = () => {
+          while (!response.destroyed && response.write(chunk));
+          if (!response.destroyed) response.once('drain', more)
+        }
+        more()
+      })
+      await new Promise<void>((resolve) => answers.listen(0, '127.0.0.1', resolve))
+      const endpoint = `http://127.0.0.1:${(answers.address() as AddressInfo).port}`
+      try {
+        await expect(listed(open({ endpoint }))).rejects.toMatchObject({
+          name: 'ObjectStoreError',
+          message: expect.stringContaining(message),
+        })
+      } finally {
+        answers.closeAllConnections()
+        answers.close()
+      }
+    },
+  )
+  it('that never closes an entry of its list has none', async () => {
+    const answers = createServer((_request, response) => response.end('<Contents>'.repeat(500_000)))
+    await new Promise<void>((resolve) => answers.listen(0, '127.0.0.1', resolve))
+    const endpoint = `http://127.0.0.1:${(answers.address() as AddressInfo).port}`
+    try {
+      expect(await listed(open({ endpoint }))).toEqual([])
+    } finally {
+      answers.closeAllConnections()
+      answers.close()
+    }
   })
   it('on a private address that the operator did not list is not connected to', async () => {
     const before = server.requests.length

@@ -6,7 +6,7 @@ import {
   type Server,
   type Socket,
 } from 'node:net'
-import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import {
   createConnectProxy,
   type ConnectProxy,
@@ -116,9 +116,9 @@ describe('the local proxy', () => {
     const { socket } = await tunnel(`forge.internal:${echo_port}`, authorization(session))
     session.close()
     await new Promise((resolve) => socket.once('close', resolve))
-    await vi.waitFor(() =>
-      expect(sockets.filter((open) => open.localPort === echo_port && !open.destroyed)).toEqual([]),
-    )
+    await expect
+      .poll(() => sockets.filter((open) => open.localPort === echo_port && !open.destroyed))
+      .toEqual([])
   })
 
   it('hands on plain http under the same rule, without its own credential', async () => {

@@ -1,7 +1,6 @@
 import * as v from 'valibot'
 import { endpoint } from '#server/endpoint'
 import { data } from '#server/http/schemas'
-import { readHookBody } from '#server/webhooks/body'
 import { DeployHookQuery, InboundResult } from '#server/webhooks/schema'
 
 /** A secret address that deploys an app, for pipelines and image registries. */
@@ -14,8 +13,7 @@ export default endpoint({
   upload: { media_types: ['application/json'], max_bytes: 1_048_576, any_type: true },
   response: data(InboundResult),
   errors: ['NOT_FOUND', 'RATE_LIMITED'],
-  handler: async ({ params, query, upload, services }) => {
-    await readHookBody(upload.stream)
-    return { data: services.webhooks.deploy(params.token, query) }
-  },
+  handler: async ({ params, query, upload, services }) => ({
+    data: await services.webhooks.deploy(params.token, upload.stream, query),
+  }),
 })

@@ -1,7 +1,6 @@
 import * as v from 'valibot'
 import { endpoint } from '#server/endpoint'
 import { data } from '#server/http/schemas'
-import { readHookBody } from '#server/webhooks/body'
 import { InboundResult } from '#server/webhooks/schema'
 
 /** Where forges send pushes and pull requests. */
@@ -19,6 +18,6 @@ export default endpoint({
   response: data(InboundResult),
   errors: ['UNAUTHORIZED', 'NOT_FOUND', 'CONFLICT', 'RATE_LIMITED'],
   handler: async ({ params, upload, header, services }) => ({
-    data: services.webhooks.receive(params.token, await readHookBody(upload.stream), header),
+    data: await services.webhooks.receive(params.token, upload.stream, header),
   }),
 })
