@@ -164,6 +164,9 @@ const wrongPassphrase = (passphrase: string | undefined) =>
     ? 'is protected by a passphrase. Send it as passphrase.'
     : 'does not open with this passphrase.'
 
+const isEncrypted = (pem: string) =>
+  /^(?:Proc-Type: 4,ENCRYPTED|-----BEGIN ENCRYPTED PRIVATE KEY-----)$/m.test(pem)
+
 /**
  * Reads a private key of OpenSSH or PEM (PKCS#1, PKCS#8, SEC 1). Throws SshKeyError, whose message never
  * repeats the input.
@@ -191,7 +194,8 @@ export async function readPrivateKey(
     if (error instanceof SshKeyError) throw error
     const { code = '', message = '' } = error as { code?: string; message?: string }
     throw new SshKeyError(
-      /MISSING_PASSPHRASE|BAD_DECRYPT|bad decrypt|INTERRUPTED/i.test(`${code} ${message}`)
+      // An old PEM carries no check of its own: one wrong passphrase in 256 opens it to bytes that are no key.
+      isEncrypted(clean) || /MISSING_PASSPHRASE|BAD_DECRYPT|INTERRUPTED/.test(`${code} ${message}`)
         ? wrongPassphrase(passphrase)
         : 'is not a private key that can be read.',
       { cause: error },

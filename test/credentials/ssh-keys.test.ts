@@ -85,6 +85,13 @@ describe('keys as OpenSSH understands them', () => {
       }
     },
   )
+  it('says of every wrong passphrase that it is wrong, also where it opens the key to something', async () => {
+    const { private_key } = keygen('open sesame', '-t', 'ecdsa', '-b', '384', '-m', 'PEM')
+    const told = new Set<string>()
+    for (let i = 0; i < 3000; i += 1)
+      told.add(await readPrivateKey(private_key, `wrong ${i}`, '').then(() => 'opened', String))
+    expect([...told]).toEqual([expect.stringContaining('does not open with this passphrase')])
+  })
   it('imports an Ed25519 key in PKCS#8, which OpenSSH does not read itself', async () => {
     const pem = generateKeyPairSync('ed25519').privateKey.export({
       format: 'pem',
