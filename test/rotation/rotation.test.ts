@@ -127,6 +127,8 @@ async function filled(): Promise<{ api: TestApi; plain: () => string[] }> {
 
 /** Tables with several sealed columns, whose contexts are written once; the test above fills each of them. */
 const TOLD_BY_PLACE = new Set(['users.${column}', 'databases.${column}'])
+/** What files that seal something also say with a slash in it. */
+const MEDIA_TYPES = new Set(['application.json'])
 
 describe('F24: rotating the key of secrets', () => {
   it('seals every column anew, and goes on after a crash in the middle', async () => {
@@ -192,9 +194,11 @@ describe('F24: rotating the key of secrets', () => {
     )
     const listed = SEALED_COLUMNS.map(({ table, column }) => `${table}.${column}`)
     expect(used.length).toBeGreaterThanOrEqual(7)
-    expect([...new Set(used)].filter((name) => !listed.includes(name) && !TOLD_BY_PLACE.has(name))).toEqual(
-      [],
-    )
+    expect(
+      [...new Set(used)].filter(
+        (name) => !listed.includes(name) && !TOLD_BY_PLACE.has(name) && !MEDIA_TYPES.has(name),
+      ),
+    ).toEqual([])
   })
   it('keeps the old key when one secret cannot be opened', async () => {
     const { api: test } = await filled()
