@@ -250,11 +250,11 @@ describe('a restore', () => {
   it('that is asked for while a restart is under way waits for it, and is made', async () => {
     const { id: backup_id } = await backUp()
     const before = await database()
-    server.failing.set('pg_isready', 2)
+    await api.services.jobs.stop()
     await api.as('developer').post(`/api/databases/${id}/restart`)
     const asked = await api.as('owner').post(`/api/databases/${id}/restore`, { backup_id })
     expect([asked.status, (await database()).status]).toEqual([201, 'restoring'])
-    server.failing.delete('pg_isready')
+    api.services.jobs.start()
     await api.services.jobs.idle()
     expect(await database()).toMatchObject({
       ...{ status: 'running', last_error: null },
@@ -323,9 +323,10 @@ describe('a restore', () => {
   })
   it('whose backup vanished all the same ends with the old data serving, and leaves nothing behind', async () => {
     const { id: backup_id } = await backUp()
-    const forget = () => void api.kernel.db.sql('DELETE FROM backups WHERE id = ?').run(backup_id)
+    await api.services.jobs.stop()
     await api.as('owner').post(`/api/databases/${id}/restore`, { backup_id })
-    forget()
+    api.kernel.db.sql('DELETE FROM backups WHERE id = ?').run(backup_id)
+    api.services.jobs.start()
     await api.services.jobs.idle()
     expect([(await database()).status, volumes().length]).toEqual(['running', 1])
   })
