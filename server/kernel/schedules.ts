@@ -1,3 +1,4 @@
+import { setImmediate } from 'node:timers/promises'
 import { Cron } from 'croner'
 import { CALLS } from './calls.ts'
 import type { Clock } from './clock.ts'
@@ -28,9 +29,17 @@ export function createSchedules(schedules: readonly Schedule[], clock: Clock, lo
     due_ms: nextRun(schedule.cron, clock.now()),
     running: false,
   }))
+  let turn: Promise<void> = Promise.resolve()
+  /** Everything is due at the same second of a minute. One begins at a time, and others come in between. */
+  const inTurn = (): Promise<void> => {
+    const mine = turn
+    turn = mine.then(() => setImmediate())
+    return mine
+  }
   const runOne = async (entry: (typeof entries)[number]) => {
     entry.running = true
     entry.due_ms = nextRun(entry.cron, clock.now())
+    await inTurn()
     try {
       return await CALLS.run(entry.name, () => entry.run())
     } catch (error) {

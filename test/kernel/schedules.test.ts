@@ -37,6 +37,31 @@ describe('a schedule of the code', () => {
     await first
     expect(release.length).toBe(1)
   })
+  it('lets everything else come between those that are due at the same time, of all tasks', async () => {
+    const { clock, log } = createTestKernel()
+    const order: string[] = []
+    const schedules = createSchedules(
+      ['backups', 'cron', 'cleanup', 'cleanup'].map((task, index) => ({
+        name: `thing.${index}`,
+        cron: '* * * * *',
+        task,
+        run: () => order.push('piece'),
+      })),
+      clock,
+      log,
+    )
+    clock.advance(MINUTE_MS)
+    let woken = false
+    const others = () => {
+      order.push('somebody else')
+      if (!woken) setImmediate(others)
+    }
+    setImmediate(others)
+    await Promise.all(['backups', 'cron', 'cleanup'].map(schedules.wake))
+    woken = true
+    expect(order.filter((who) => who === 'piece')).toHaveLength(4)
+    expect(order.join()).not.toContain('piece,piece')
+  })
   it('logs a fault and runs again at its next time', async () => {
     let runs = 0
     const { clock, schedules, lines } = world(() => {
