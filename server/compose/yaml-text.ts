@@ -32,8 +32,25 @@ const OCTAL: ScalarTag = {
   resolve: (text) => Number.parseInt(text, 8),
 }
 
-/** YAML 1.2 with merge keys, as a tree. Throws a ComposeError, also for what is too large to be read. */
+/** Texts whose trees are kept, and how long they may be. */
+const KEPT = { texts: 4, characters: 64 * 1024 }
+const kept = new Map<string, Fields>()
+
+/**
+ * YAML 1.2 with merge keys, as a tree that nobody changes. Throws a ComposeError, also for what is too large to
+ * be read. A deployment asks several times for the same text, and reading it takes the most time of all it does.
+ */
 export function readComposeText(text: string): Fields {
+  const known = kept.get(text)
+  if (known) return known
+  const tree = readText(text)
+  if (text.length > KEPT.characters) return tree
+  kept.set(text, tree)
+  if (kept.size > KEPT.texts) kept.delete(kept.keys().next().value!)
+  return tree
+}
+
+function readText(text: string): Fields {
   const refuse = (message: string): never => {
     throw new ComposeError([{ path: '', message }])
   }
