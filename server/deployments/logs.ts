@@ -1,5 +1,6 @@
 import { appendFileSync, mkdirSync, readdirSync, rmSync, statSync } from 'node:fs'
 import { join } from 'node:path'
+import { setImmediate } from 'node:timers/promises'
 import { lastLines, linesAfter } from '#server/kernel/ndjson'
 import type { Clock } from '#server/kernel/clock'
 import { redactor } from '#server/kernel/redact'
@@ -10,6 +11,9 @@ import type { LogLine } from '#server/runtime-logs/schema'
 const MAX_BYTES = 8 * 1024 * 1024
 const MAX_LINE = 8192
 const FLUSH_MS = 100
+/** Lines of one answer, and how many are read in one piece. */
+const MOST_READ = 10_000
+const READ_AT_ONCE = 1_000
 
 interface OpenLog {
   seq: number
@@ -25,6 +29,11 @@ interface StoredLine {
   step: string
   stream: 'stdout' | 'stderr' | 'system'
   text: string
+}
+/** Which lines are read: those after a number, else the newest. */
+export interface LogPage {
+  after?: number | undefined
+  tail?: number | undefined
 }
 export type LogListener = (line: LogLine) => void
 
@@ -131,6 +140,19 @@ export function createDeploymentLogs(
       return linesAfter<StoredLine>(path(deployment_id), seq, limit).map((line) =>
         lineOf(deployment_id, line),
       )
+    },
+    /** Lines after a number, else the newest ones. Of many, others are served between the parts. */
+    async read(deployment_id: string, { after, tail = MOST_READ }: LogPage = {}): Promise<LogLine[]> {
+      const found: LogLine[] = []
+      let at = after ?? Math.max(0, this.latest(deployment_id) - tail)
+      while (found.length < tail) {
+        const part = this.after(deployment_id, at, Math.min(READ_AT_ONCE, tail - found.length))
+        found.push(...part)
+        if (part.length < READ_AT_ONCE) break
+        at = part.at(-1)!.seq
+        await setImmediate()
+      }
+      return found
     },
     /** Number of the newest line; 0 before the first. */
     latest(deployment_id: string): number {

@@ -88,9 +88,9 @@ export function createRuntime(context: DeployContext) {
         }))
       }),
     /** Lines of the build and release log in the shape of runtime lines. */
-    buildLogs(app_id: string, query: RuntimeLogQuery): LogLine[] {
+    async buildLogs(app_id: string, query: RuntimeLogQuery): Promise<LogLine[]> {
       const latest = context.deployments.latest(app_id)
-      const lines = latest ? context.logs.tail(latest.id, 10_000) : []
+      const lines = latest ? await context.logs.read(latest.id) : []
       const desired = query.q?.toLowerCase()
       return lines
         .filter(

@@ -14,6 +14,7 @@ import { limits, paged, type Paging } from '#server/kernel/schemas'
 import { createComparison } from './compare.ts'
 import { createDeployContext } from './context.ts'
 import { deployJob } from './job.ts'
+import type { LogPage } from './logs.ts'
 import { createOutcome } from './outcome.ts'
 import { createQueue } from './queue.ts'
 import { createRemaking } from './remaking.ts'
@@ -235,10 +236,7 @@ export function createDeployments({ parts, db, events, jobs, audit, ports }: Dep
     cancelAll(app_id: string) {
       for (const row of repository.unfinished(app_id)) if (row.job_id) jobs.cancel(row.job_id)
     },
-    log: (id: string, query: { after?: number; tail?: number }) =>
-      query.after !== undefined
-        ? logs.after(id, query.after, query.tail ?? 10_000)
-        : logs.tail(id, query.tail ?? 10_000),
+    log: (id: string, query: LogPage) => logs.read(id, query),
   }
 }
 export type Deployments = ReturnType<typeof createDeployments>

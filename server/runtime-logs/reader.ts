@@ -60,6 +60,7 @@ export async function readLines(
     if (found.length >= query.tail) break
     await pause()
   }
+  if (found.length > PAGE) await pause()
   // Instances print at the same time, and their lines arrive in any order.
   return found.sort(byTime).map(shownLine)
 }

@@ -19,7 +19,7 @@ export default endpoint({
     return {
       data:
         type === 'build'
-          ? services.deployments.runtime.buildLogs(params.id, query)
+          ? await services.deployments.runtime.buildLogs(params.id, query)
           : services.traffic.lines(params.id, query),
     }
   },

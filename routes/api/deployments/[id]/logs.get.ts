@@ -13,5 +13,7 @@ export default endpoint({
   params: IdParam,
   query: DeploymentLogQuery,
   response: data(v.array(LogLine)),
-  handler: ({ params, query, services }) => ({ data: services.deployments.log(params.id, query) }),
+  handler: async ({ params, query, services }) => ({
+    data: await services.deployments.log(params.id, query),
+  }),
 })
