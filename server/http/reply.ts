@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto'
+import { setImmediate } from 'node:timers/promises'
 import { promisify } from 'node:util'
 import { brotliCompress, constants, gzip } from 'node:zlib'
 import {
@@ -20,6 +21,8 @@ const PACK = {
   br: (text: string) => promisify(brotliCompress)(text, BROTLI),
   gzip: promisify(gzip),
 } as const
+/** Characters that take some 10 ms to be written, and as many to be hashed: others come in between. */
+const LONG = 1_000_000
 const DOCUMENT = /^application\/(json|yaml|vnd\.aai\.asyncapi)/
 
 /** Whether a client takes an encoding; `q=0` says that it does not. */
@@ -54,6 +57,7 @@ const isTagged = (definition: AnyEndpoint, result: unknown): boolean =>
 export async function reply(event: H3Event, definition: AnyEndpoint, result: unknown): Promise<unknown> {
   const text = textOf(definition, result)
   if (text === undefined) return result
+  if (text.length > LONG) await setImmediate()
   if (event.method === 'GET' && isTagged(definition, result)) {
     const tag = `W/"${createHash('sha256').update(text).digest('base64url').slice(0, 27)}"`
     setResponseHeader(event, 'ETag', tag)
@@ -64,16 +68,25 @@ export async function reply(event: H3Event, definition: AnyEndpoint, result: unk
   }
   if (holdsSecret(definition.response, result)) {
     setResponseHeader(event, 'Cache-Control', 'no-store, no-transform')
-    return result
+    return written(event, definition, text)
   }
-  if (text.length < LEAST_BYTES) return result
+  if (text.length < LEAST_BYTES) return written(event, definition, text)
   appendResponseHeader(event, 'Vary', 'Accept-Encoding')
   const header = getRequestHeader(event, 'accept-encoding')
   const encoding = (['br', 'gzip'] as const).find((name) => takes(header, name))
-  if (!encoding) return result
-  setResponseHeader(event, 'Content-Type', definition.media_types?.[0] ?? 'application/json')
+  if (!encoding) return written(event, definition, text)
+  setContentType(event, definition)
   setResponseHeader(event, 'Content-Encoding', encoding)
   return PACK[encoding](text)
+}
+
+const setContentType = (event: H3Event, { media_types }: AnyEndpoint) =>
+  setResponseHeader(event, 'Content-Type', media_types?.[0] ?? 'application/json')
+
+/** What is written once already is not written a second time. */
+function written(event: H3Event, definition: AnyEndpoint, text: string): Buffer {
+  setContentType(event, definition)
+  return Buffer.from(text)
 }
 
 /**
