@@ -16,8 +16,28 @@ interface Shape {
   getter?: (input: unknown) => Shape
 }
 
+const asked = new WeakMap<Shape, boolean>()
+
+/** Whether a schema marks anything as a secret: most do not, and then thousands of values need no look. */
+function mayHold(shape: Shape): boolean {
+  const known = asked.get(shape)
+  if (known !== undefined) return known
+  const parts = [
+    ...(shape.pipe ?? []),
+    ...(shape.options ?? []),
+    ...Object.values(shape.entries ?? {}),
+    ...[shape.wrapped, shape.item, shape.value],
+  ]
+  const found =
+    isSecret(shape) ||
+    shape.getter !== undefined ||
+    parts.some((part) => typeof part === 'object' && mayHold(part))
+  asked.set(shape, found)
+  return found
+}
+
 function holds(shape: Shape, value: unknown): boolean {
-  if (value === null || value === undefined) return false
+  if (value === null || value === undefined || !mayHold(shape)) return false
   // The first of a pipe is the schema that it was made from.
   if (shape.pipe)
     return shape.pipe.some((part) =>
