@@ -11,10 +11,11 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { createTestClock } from '#test/support/clock'
 import { BUSYBOX_IMAGE, ensureBusyboxImage, testDocker } from '#test/support/engine-images'
-import { applySchema } from '#test/support/schema'
+import { ROOT } from '#test/support/routes'
 import { type Db, openDb } from '#server/kernel/db'
 import { createEvents } from '#server/kernel/events'
 import { createLog } from '#server/kernel/log'
+import { migrate } from '#server/kernel/migrate'
 import { emptyInterval, type Interval } from '#server/monitoring/metrics/interval'
 import { createMetricRepository } from '#server/monitoring/metrics/repository'
 import { readSeries } from '#server/monitoring/metrics/series'
@@ -22,6 +23,7 @@ import { createMonitoring } from '#server/monitoring/service'
 import { createDockerEngine } from '#server/platform/engine/docker'
 import { readHost } from '#server/platform/host/reading'
 import { LATENCY_BOUNDS_MS } from '#server/traffic/schema'
+import { readMigrations } from '../scripts/read-migrations.ts'
 import { createReport, median, ms, numberOptions } from './support/report.ts'
 import type { Recorded } from './support/simulated-engine.ts'
 
@@ -101,7 +103,7 @@ async function record(): Promise<Recorded> {
 function openStore(name: string) {
   const path = join(folder, name)
   const db = openDb(path)
-  applySchema(db)
+  migrate(db, readMigrations(ROOT))
   return { db, path }
 }
 

@@ -13,6 +13,7 @@ import * as v from 'valibot'
 import { type Actor, authorize, projectRole } from '#server/kernel/access'
 import { CALLS } from '#server/kernel/calls'
 import { ApiError, invalid, notFound } from '#server/kernel/errors'
+import { whileStanding } from '#server/kernel/standing'
 import type { HttpPorts, RequestFacts, ResponseControls, UploadStream } from './context.ts'
 import { type AnyEndpoint, type HandlerContext, isToldByBody } from './definition.ts'
 import { closeWhenUnread } from './entrance.ts'
@@ -124,7 +125,7 @@ async function answer(began: Call): Promise<unknown> {
   const body = definition.body && !is_upload ? parseBody(definition.body, raw_body?.value) : undefined
   if (by_body) requireOneProject(definition, project_id, body)
   const run = async () => {
-    const result: unknown = await definition.handler({
+    const context = {
       params,
       query,
       body,
@@ -135,7 +136,10 @@ async function answer(began: Call): Promise<unknown> {
       response: controlsOf(event),
       header: (name: string) => getRequestHeader(event, name),
       upload: uploadOf(call, project_id),
-    } as HandlerContext<unknown, any, any, any>)
+    } as HandlerContext<unknown, any, any, any>
+    const result: unknown = await whileItsRight(call, { project_id, body: raw_body?.value }, () =>
+      definition.handler(context),
+    )
     // An export is a stream in another of the declared media types, written line by line from its own
     // allow-list.
     if (definition.media_types && result instanceof Readable) return whileRight(call, project_id, result)
@@ -171,6 +175,35 @@ async function askedAnew(call: Call): Promise<Call> {
 /** Throws when a caller may not do this any more, there or where the resource is now. */
 function requireStill(call: Call, project_id: string | undefined): void {
   authorizeFor(call, isToldByBody(call.definition.scope) ? project_id : projectOf(call, undefined))
+}
+
+/**
+ * Does the work of a call, which may wait for hosts of users and for the engine, and writes only what its caller
+ * still may, where the resource then is. Who changes their own account ends their own right by it.
+ */
+function whileItsRight(
+  call: Call,
+  { project_id, body }: { project_id: string | undefined; body: unknown },
+  work: () => Promise<unknown> | unknown,
+): Promise<unknown> {
+  const { access } = call.definition
+  if (access === 'public' || access === 'self') return Promise.resolve(work())
+  return whileStanding(() => {
+    const { http } = call.services
+    const now = { ...call, actor: http.refresh(call.actor) }
+    const place = projectNow(now, body) ?? project_id
+    // With the project all that could be written to is gone.
+    if (place === undefined || http.locate('project', place)) authorizeFor(now, place, body)
+  }, work)
+}
+
+/** The project that a call is about, as things are now; undefined for what is gone. */
+function projectNow(call: Call, body: unknown): string | undefined {
+  try {
+    return projectOf(call, body)
+  } catch {
+    return undefined
+  }
 }
 
 /** A file in transit, which ends with the right of its caller. */

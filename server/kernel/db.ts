@@ -1,6 +1,7 @@
 import type Database from 'better-sqlite3'
 import { createDatabase } from 'db0'
 import sqlite from 'db0/connectors/better-sqlite3'
+import { apart, requireStanding } from './standing.ts'
 
 /** The embedded database: one connection, synchronous prepared statements, one writer. */
 export interface Db {
@@ -9,7 +10,8 @@ export interface Db {
   sql(text: string): Database.Statement<unknown[], any>
   /**
    * Runs `fn` in one immediate transaction; nested calls join the outer one. Synchronous by type: an
-   * asynchronous transaction on the one connection would swallow the writes of other requests.
+   * asynchronous transaction on the one connection would swallow the writes of other requests. Throws
+   * when the request that it is part of has waited, and its caller's right ended meanwhile; see `standing.ts`.
    */
   tx<T>(fn: () => T extends PromiseLike<unknown> ? never : T): T
   /** Runs `fn` once the current transaction has committed (at once outside of one); dropped on rollback. */
@@ -46,15 +48,19 @@ function isOlder(version: string): boolean {
 /** Opens (or creates) the database file and asserts its durability settings. Throws when they do not hold. */
 export function openDb(path: string): Db {
   const shell = createDatabase(path === ':memory:' ? sqlite({ name: ':memory:' }) : sqlite({ path }))
-  const raw = shell.getInstance() as unknown as Database.Database
+  return adoptDb(shell.getInstance() as unknown as Database.Database)
+}
+
+/** Makes a connection that is open one of ours. Throws when its durability settings do not hold. */
+export function adoptDb(raw: Database.Database): Db {
   const version = raw.prepare('SELECT sqlite_version() AS version').pluck().get() as string
   if (isOlder(version))
     throw new Error(`SQLite ${version} is too old; ${OLDEST_SQLITE.join('.')} or later is needed.`)
   for (const [name, value, expected] of PRAGMAS) {
     raw.pragma(`${name} = ${value}`)
     const actual = raw.pragma(name, { simple: true })
-    const memory = path === ':memory:' && name === 'journal_mode'
-    if (actual !== expected && !memory)
+    const is_without_file = raw.memory && name === 'journal_mode'
+    if (actual !== expected && !is_without_file)
       throw new Error(`The database does not accept ${name}=${value} (it says ${String(actual)}).`)
   }
   return wrap(raw)
@@ -73,7 +79,7 @@ function wrap(raw: Database.Database): Db {
     const faults: unknown[] = []
     for (const fn of due) {
       try {
-        fn()
+        apart(fn)
       } catch (error) {
         faults.push(error)
       }
@@ -95,7 +101,10 @@ function wrap(raw: Database.Database): Db {
       if (raw.inTransaction) return fn() as T
       let result: T
       try {
-        result = run.immediate(fn) as T
+        result = run.immediate(() => {
+          requireStanding()
+          return fn()
+        }) as T
       } catch (error) {
         pending = []
         throw error

@@ -7,6 +7,7 @@ import { createFakeDns, type FakeDns } from '#server/platform/dns/fake'
 import { createFakeEngine, type FakeEngine } from '#server/platform/engine/fake/fake'
 import { createFakeGit, type FakeGit } from '#server/platform/git/fake'
 import { createFakeIngress, type FakeIngress } from '#server/platform/ingress/fake/fake'
+import type { FindAddresses } from '#server/platform/dns/names'
 import type { DnsProviderDescriptor } from '#server/platform/dns-providers/provider'
 import type { EgressFilter } from '#server/platform/host-rules/egress'
 import type { FakeMail } from '#server/platform/mail/fake'
@@ -35,6 +36,7 @@ export const CALLERS = {
 } as const satisfies Record<string, readonly [PlatformRole, ProjectRole | undefined, Actor['scope']]>
 export type Caller = keyof typeof CALLERS
 const TOKEN = /^Bearer test-(\w+)$/
+const TEST_SESSION = /^ses_test(\w+)$/
 
 export interface ApiOptions extends SendOptions {
   /** Who calls; nobody when absent. */
@@ -78,6 +80,8 @@ export interface TestApiOptions {
   mail?: FakeMail
   /** Cost of password hashes; that of the product when absent. */
   password_cost?: { logN: number; r: number; p: number } | undefined
+  /** Finds the addresses of names that users gave; as this machine does when absent. */
+  names?: FindAddresses
   /** DNS providers that can be set; the real ones when absent. */
   dns_providers?: readonly DnsProviderDescriptor[]
   /** What a domain that only exists in a test adds: its line in the list, its migrations and its routes. */
@@ -142,6 +146,7 @@ export async function createTestApi(options: TestApiOptions = {}): Promise<TestA
     {
       ...fakes,
       guard: { egress: options.egress ?? fakeEgress(), checks: () => ({}), start() {}, stop: async () => {} },
+      ...(options.names ? { names: options.names } : {}),
       ...(options.mail ? { mail: options.mail } : {}),
       ...(options.password_cost ? { password_cost: options.password_cost } : {}),
       ...(options.dns_providers ? { dns_providers: options.dns_providers } : {}),
@@ -170,7 +175,10 @@ export async function createTestApi(options: TestApiOptions = {}): Promise<TestA
           ? { ...actor(caller), address: facts.address, request_id: facts.id }
           : composed.http.authenticate(credentials, facts, rules)
       },
-      refresh: (who) => (who.credential_id.startsWith('ses_test') ? { ...who } : composed.http.refresh(who)),
+      refresh(who) {
+        const caller = TEST_SESSION.exec(who.credential_id)?.[1] as Caller | undefined
+        return caller ? { ...who, projects: actor(caller).projects } : composed.http.refresh(who)
+      },
     },
   }
   const server = await startTestServer([...readRoutes(), ...(options.domain?.routes ?? [])], services)

@@ -7,7 +7,7 @@ import { createLog } from '#server/kernel/log'
 import { createSecrets, type Secrets } from '#server/kernel/secrets'
 import type { Kernel } from '#server/platform/base'
 import { createTestClock, type TestClock } from './clock.ts'
-import { applySchema } from './schema.ts'
+import { openMigratedDb } from './schema.ts'
 
 export interface TestKernel extends Kernel {
   clock: TestClock
@@ -23,7 +23,7 @@ export interface TestKernel extends Kernel {
  */
 export function createTestKernel(
   environment: Record<string, string> = {},
-  fill: (db: Db, secrets: Secrets) => void = applySchema,
+  fill?: (db: Db, secrets: Secrets) => void,
 ): TestKernel {
   const directory = mkdtempSync(join(tmpdir(), 'portreeve-test-'))
   const config: Config = loadConfig({
@@ -32,9 +32,9 @@ export function createTestKernel(
     ...environment,
   })
   const lines: Record<string, unknown>[] = []
-  const db = openDb(':memory:')
+  const db = fill ? openDb(':memory:') : openMigratedDb()
   const secrets = createSecrets(Buffer.alloc(32, 7))
-  fill(db, secrets)
+  fill?.(db, secrets)
   return {
     config,
     db,

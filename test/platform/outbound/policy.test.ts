@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest'
+import { NameError } from '#server/platform/dns/names'
 import type { OutboundError } from '#server/platform/outbound/outbound'
 import { createOutboundPolicy } from '#server/platform/outbound/policy'
 import { INSIDE_HOSTS } from '#test/support/inside-hosts'
@@ -117,5 +118,45 @@ describe('with DNS', () => {
     const waiting = codeOf(() => patient.resolve('slow.example.com', 443, controller.signal))
     controller.abort()
     expect(await waiting).toBe('aborted')
+  })
+
+  it('looks no name up on the threads of this process, which hang with it and cannot be freed', async () => {
+    const leaving = new AbortController()
+    const waiting = codeOf(() =>
+      createOutboundPolicy({ allowed_private_hosts: [] }).resolve('slow.evil.example', 443, leaving.signal),
+    )
+    const queued = process.getActiveResourcesInfo()
+    leaving.abort()
+    expect(await waiting).toBe('aborted')
+    expect(queued).not.toContain('GetAddrInfoReqWrap')
+  })
+
+  it('leaves no look-up behind that is out of time or cancelled', async () => {
+    const ended: string[] = []
+    const watched = createOutboundPolicy({
+      allowed_private_hosts: [],
+      resolver: (host, signal) =>
+        new Promise(() => signal!.addEventListener('abort', () => void ended.push(host))),
+      dns_timeout_ms: 20,
+    })
+    expect(await codeOf(() => watched.resolve('slow.example.com', 443))).toBe('timeout')
+    const controller = new AbortController()
+    const waiting = codeOf(() => watched.resolve('other.example.com', 443, controller.signal))
+    controller.abort()
+    expect(await waiting).toBe('aborted')
+    expect(ended).toEqual(['slow.example.com', 'other.example.com'])
+  })
+
+  it('tells a name that nobody answers for from one that is not there', async () => {
+    const by = (code: NameError['code']) =>
+      createOutboundPolicy({
+        allowed_private_hosts: [],
+        resolver: async (host) => {
+          throw new NameError(code, host)
+        },
+      }).resolve('some.example.com', 443)
+    await expect(by('timeout')).rejects.toThrow('DNS did not answer for some.example.com in time.')
+    await expect(by('missing')).rejects.toThrow('The name some.example.com is not known to DNS.')
+    await expect(by('failed')).rejects.toThrow('The name some.example.com is not known to DNS.')
   })
 })
