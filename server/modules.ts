@@ -126,7 +126,10 @@ function createBase(
   modules: readonly AnyModule[],
 ): Omit<Base, 'modules' | 'audit'> {
   const { config, db, clock, log } = kernel
-  const policy = createOutboundPolicy({ allowed_private_hosts: config.allowed_private_hosts })
+  const policy = createOutboundPolicy({
+    allowed_private_hosts: config.allowed_private_hosts,
+    ...(adapters.names ? { resolver: adapters.names } : {}),
+  })
   const authorities = authoritiesOf(config.ca_file)
   return {
     ...kernel,

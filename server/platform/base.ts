@@ -10,6 +10,7 @@ import type { Declared } from '#server/kernel/module'
 import type { Secrets } from '#server/kernel/secrets'
 import type { Acme } from './acme/acme.ts'
 import type { Dns } from './dns/dns.ts'
+import type { FindAddresses } from './dns/names.ts'
 import type { DnsProviderDescriptor } from './dns-providers/provider.ts'
 import type { Door } from './door.ts'
 import type { Engine } from './engine/engine.ts'
@@ -35,6 +36,8 @@ export interface Adapters {
   git: Git
   ingress: Ingress
   dns: Dns
+  /** Finds the addresses of names that users gave. Default: as programs of this machine find them. */
+  names?: FindAddresses
   acme: Acme
   /** Rules of this machine's firewall; none in most tests. */
   guard?: HostGuard

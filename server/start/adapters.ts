@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import { directories } from '#server/kernel/directories'
 import type { Db } from '#server/kernel/db'
 import { createMeta } from '#server/kernel/meta'
+import { createNames } from '#server/platform/dns/names'
 import { createDnsResolver } from '#server/platform/dns/resolver'
 import { createConnection } from '#server/platform/engine/connection'
 import { authoritiesOf } from '#server/platform/outbound/authorities'
@@ -26,7 +27,11 @@ const installationName = (db: Db): string =>
 /** The real world: a container engine, the git command and HAProxy. */
 export async function createAdapters({ config, db, log }: Kernel): Promise<Adapters> {
   const paths = directories(config.data_directory)
-  const policy = createOutboundPolicy({ allowed_private_hosts: config.allowed_private_hosts })
+  const names = createNames()
+  const policy = createOutboundPolicy({
+    allowed_private_hosts: config.allowed_private_hosts,
+    resolver: names,
+  })
   const guard = createHostGuard({
     config,
     edge_ports: [config.http_port, config.https_port, 80, 443],
@@ -55,5 +60,5 @@ export async function createAdapters({ config, db, log }: Kernel): Promise<Adapt
   })
   const ca = authoritiesOf(config.ca_file)
   const acme = createAcmeApart({ client: createGuardedClient(policy, ca ? { ca } : {}) })
-  return { engine, git, ingress, acme, guard, dns: createDnsResolver() }
+  return { engine, git, ingress, acme, guard, dns: createDnsResolver(), names }
 }

@@ -68,6 +68,13 @@ describe('imports', () => {
     )
     expect(reads.map(({ path }) => path)).toEqual([])
   })
+  it('leave the look-up of names to platform/dns, where none hangs on a thread that all of them share', () => {
+    const threaded = sources.filter(
+      ({ path, text }) =>
+        path.startsWith('server/') && /\b(lookup\b[^}]*\}\s*from\s*'node:dns|dns\.lookup\()/.test(text),
+    )
+    expect(threaded.map(({ path }) => path)).toEqual([])
+  })
   it('leave the database to the kernel: a route holds no SQL, no try and no loop', () => {
     const busy = sources.filter(
       ({ path, text }) =>

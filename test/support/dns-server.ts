@@ -10,6 +10,10 @@ import type { RecordType } from '#server/platform/dns/dns'
 export interface TestDnsServer extends Pick<FakeDns, 'set' | 'fail'> {
   /** `127.0.0.1:port`. */
   address: string
+  /** Questions that arrived, as `<name> <type>`. */
+  readonly asked: readonly string[]
+  /** Questions that are never answered, as `<name> <type>`. */
+  readonly unanswered: Set<string>
   close(): Promise<void>
 }
 
@@ -70,8 +74,12 @@ function questionOf(message: Buffer): { name: string; type: RecordType | undefin
 export async function startDnsServer(): Promise<TestDnsServer> {
   const names = createFakeDns()
   const socket = createSocket('udp4')
+  const asked: string[] = []
+  const unanswered = new Set<string>()
   const respond = async (message: Buffer): Promise<Buffer | undefined> => {
     const { name, type, end } = questionOf(message)
+    asked.push(`${name} ${type}`)
+    if (unanswered.has(`${name} ${type}`)) return undefined
     const answers: Buffer[] = []
     let code = RCODE.ok
     if (type) {
@@ -103,6 +111,8 @@ export async function startDnsServer(): Promise<TestDnsServer> {
   await new Promise<void>((resolve) => socket.bind(0, '127.0.0.1', resolve))
   return {
     address: `127.0.0.1:${socket.address().port}`,
+    asked,
+    unanswered,
     set: names.set,
     fail: names.fail,
     close: () => new Promise((resolve) => socket.close(() => resolve())),

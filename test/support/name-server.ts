@@ -2,6 +2,7 @@ import { spawn } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { Resolver } from 'node:dns/promises'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { connect } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { eventually, freePort } from './portreeve.ts'
@@ -25,7 +26,27 @@ export interface NameServer {
   close(): Promise<void>
 }
 
+/** The port may go to a connection of somebody else before BIND has it, which then answers over UDP alone. */
+const TRIES = 3
+
 export async function startNameServer(zone: string, names: readonly string[] = []): Promise<NameServer> {
+  for (let attempt = 1; ; attempt += 1) {
+    const server = await start(zone, names)
+    if (await takesConnections(server.config.port)) return server
+    await server.close()
+    if (attempt === TRIES) throw new Error('The name server takes no connections.')
+  }
+}
+
+const takesConnections = (port: number) =>
+  new Promise<boolean>((resolve) => {
+    const socket = connect(port, '127.0.0.1', () => {
+      socket.destroy()
+      resolve(true)
+    }).on('error', () => resolve(false))
+  })
+
+async function start(zone: string, names: readonly string[]): Promise<NameServer> {
   const directory = mkdtempSync(join(tmpdir(), 'portreeve-bind-'))
   const port = await freePort()
   const secret = randomBytes(32).toString('base64')

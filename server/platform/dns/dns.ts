@@ -27,6 +27,7 @@ export interface Dns {
    * @param name in ASCII.
    * @param resolver IP address, maybe with a port (`9.9.9.9`, `127.0.0.1:5353`, `[::1]:53`); the system's
    * when absent.
+   * @param signal ends the question, which then counts as not answered in time.
    */
-  ask(name: string, type: RecordType, resolver?: string): Promise<DnsAnswer>
+  ask(name: string, type: RecordType, resolver?: string, signal?: AbortSignal): Promise<DnsAnswer>
 }

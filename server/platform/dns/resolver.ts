@@ -40,14 +40,19 @@ async function values(resolver: Resolver, name: string, type: RecordType): Promi
 /** Asks real resolvers over UDP and TCP. */
 export function createDnsResolver(options: { timeout_ms?: number; tries?: number } = {}): Dns {
   return {
-    async ask(name, type, server) {
+    async ask(name, type, server, signal) {
+      // A question that nobody waits for any more is not sent at all.
+      if (signal?.aborted) return { outcome: 'failed', ...FAILURES.ECANCELLED! }
       const resolver = new Resolver({
         timeout: options.timeout_ms ?? TIMEOUT_MS,
         tries: options.tries ?? TRIES,
       })
+      const cancel = () => resolver.cancel()
       try {
         if (server !== undefined) resolver.setServers([server])
-        const found = (await values(resolver, name, type)).slice(0, MAX_VALUES)
+        const asking = values(resolver, name, type)
+        signal?.addEventListener('abort', cancel, { once: true })
+        const found = (await asking).slice(0, MAX_VALUES)
         return found.length > 0
           ? {
               outcome: 'found',
@@ -65,6 +70,8 @@ export function createDnsResolver(options: { timeout_ms?: number; tries?: number
             message: 'gave an answer that cannot be read',
           }),
         }
+      } finally {
+        signal?.removeEventListener('abort', cancel)
       }
     },
   }

@@ -1,4 +1,4 @@
-import { lookup } from 'node:dns/promises'
+import { createNames, type FindAddresses } from '#server/platform/dns/names'
 import { classifyAddress } from '#server/platform/outbound/addresses'
 import { compileAllowList } from '#server/platform/outbound/allow-list'
 import type { Opening } from './egress-rules.ts'
@@ -13,13 +13,13 @@ export interface ListedAddresses {
 const DNS_TIMEOUT_MS = 3_000
 
 /** Networks of the list as they are, and what DNS says of its names. */
-export function createListedAddresses(allowed_private_hosts: readonly string[]): ListedAddresses {
+export function createListedAddresses(
+  allowed_private_hosts: readonly string[],
+  find: FindAddresses = createNames(),
+): ListedAddresses {
   const list = compileAllowList(allowed_private_hosts)
   let looked_up: Opening[] = []
-  async function addressesOf(name: string): Promise<{ address: string }[]> {
-    const timeout = new Promise<[]>((resolve) => setTimeout(resolve, DNS_TIMEOUT_MS, []).unref())
-    return Promise.race([lookup(name, { all: true }).catch(() => []), timeout])
-  }
+  const addressesOf = (name: string) => find(name, AbortSignal.timeout(DNS_TIMEOUT_MS)).catch(() => [])
   return {
     openings: () => [...list.networks, ...looked_up],
     async lookUp() {

@@ -6,6 +6,7 @@ import { inTurns } from '#server/kernel/in-turns'
 import { createDial } from './dial.ts'
 import { OutboundError, type Dial, type OutboundPolicy } from './outbound.ts'
 import { bareHost } from './policy.ts'
+import { createWaiting, type Waiting } from './waiting.ts'
 
 export interface SendOptions {
   method?: 'GET' | 'HEAD' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
@@ -48,7 +49,7 @@ export interface GuardedClient {
 export interface GuardedClientOptions {
   /** Authorities besides the built-in ones, in PEM. */
   ca?: readonly string[]
-  /** Time for a connection, and as much for its TLS. Default 5,000. */
+  /** Time for a connection with the look-up of its name, and as much for its TLS. Default 5,000. */
   connect_timeout_ms?: number
   dial?: Dial
 }
@@ -115,6 +116,7 @@ function createConnector(
   dial: Dial,
   options: GuardedClientOptions,
   secureContext: SecureContext | undefined,
+  waiting: Waiting,
 ): buildConnector.connector {
   const timeout_ms = options.connect_timeout_ms ?? CONNECT_MS
   const startTls = undici.buildConnector({
@@ -125,7 +127,8 @@ function createConnector(
   return (target, callback) => {
     const host = bareHost(target.hostname)
     const port = Number(target.port || (target.protocol === 'https:' ? 443 : 80))
-    dial(host, port, { timeout_ms }).then(
+    const signal = waiting.signalOf(`${target.protocol}//${target.host}`)
+    dial(host, port, { timeout_ms, ...(signal ? { signal } : {}) }).then(
       (socket: Socket) => {
         if (target.protocol !== 'https:') return callback(null, socket.setNoDelay(true))
         const servername = isIP(host) ? undefined : host
@@ -225,11 +228,12 @@ export function createGuardedClient(
   policy: OutboundPolicy,
   options: GuardedClientOptions = {},
 ): GuardedClient {
+  const waiting = createWaiting()
   let opening: Promise<{ undici: Undici; dispatcher: Agent }> | undefined
   const open = () =>
     (opening ??= loadUndici().then(async (undici) => {
       const secure = options.ca ? await trusting(options.ca) : undefined
-      const connect = createConnector(undici, options.dial ?? createDial(policy), options, secure)
+      const connect = createConnector(undici, options.dial ?? createDial(policy), options, secure, waiting)
       return {
         undici,
         dispatcher: new undici.Agent({
@@ -248,15 +252,17 @@ export function createGuardedClient(
   ): Promise<Answer> {
     const url = policy.checkUrl(address, send.protocols ? { protocols: send.protocols } : {})
     const { undici, dispatcher } = await open()
-    const response = await undici.request
-      .call(dispatcher, {
-        origin: url.origin,
-        path: `${url.pathname}${url.search}`,
-        method: send.method ?? 'GET',
-        headers: { 'user-agent': 'Portreeve', ...send.headers },
-        signal: limit,
-        body: send.body ?? null,
-      })
+    const response = await waiting
+      .until(url.origin, limit, () =>
+        undici.request.call(dispatcher, {
+          origin: url.origin,
+          path: `${url.pathname}${url.search}`,
+          method: send.method ?? 'GET',
+          headers: { 'user-agent': 'Portreeve', ...send.headers },
+          signal: limit,
+          body: send.body ?? null,
+        }),
+      )
       .catch((error: unknown) => {
         throw explain(error, url.host, send.signal)
       })

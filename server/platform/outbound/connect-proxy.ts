@@ -93,8 +93,14 @@ function forward(
   const url = request.url && URL.canParse(request.url) ? new URL(request.url) : undefined
   if (url?.protocol !== 'http:' || url.username)
     return refuse(new OutboundError('invalid', 'The proxy was asked for an address that it cannot read.'))
-  dial(url.hostname, Number(url.port || 80))
+  const leaving = new AbortController()
+  response.once('close', () => {
+    left = true
+    leaving.abort()
+  })
+  dial(url.hostname, Number(url.port || 80), { signal: leaving.signal })
     .then((socket) => {
+      if (left) return void socket.destroy()
       meter(session, socket)
       const headers = Object.fromEntries(
         Object.entries(request.headers).filter(
@@ -113,10 +119,7 @@ function forward(
         answer.on('error', refuse)
         answer.pipe(response)
       })
-      response.on('close', () => {
-        left = true
-        upstream.destroy()
-      })
+      response.once('close', () => upstream.destroy())
       request.pipe(upstream)
     })
     .catch(refuse)
@@ -132,10 +135,14 @@ function tunnel(
 ): void {
   client.on('error', () => client.destroy())
   session.sockets.add(client)
-  client.once('close', () => session.sockets.delete(client))
+  const leaving = new AbortController()
+  client.once('close', () => {
+    session.sockets.delete(client)
+    leaving.abort()
+  })
   Promise.resolve()
     .then(() => readAuthority(request.url ?? ''))
-    .then(({ host, port }) => dial(host, port))
+    .then(({ host, port }) => dial(host, port, { signal: leaving.signal }))
     .then((socket) => {
       if (client.destroyed) return void socket.destroy()
       client.write('HTTP/1.1 200 Connection established\r\n\r\n')
@@ -148,6 +155,7 @@ function tunnel(
       client.pipe(socket)
     })
     .catch((error: unknown) => {
+      if (leaving.signal.aborted) return
       session.failure = toOutboundError(error)
       const [status, text] = STATUS[session.failure.code] ?? [502, 'Bad Gateway']
       client.end(`HTTP/1.1 ${status} ${text}\r\nConnection: close\r\nContent-Length: 0\r\n\r\n`)

@@ -53,23 +53,45 @@ function open(
 /** Whoever owns a name gives it as many addresses as they like; each that does not answer takes its time. */
 const MOST_TRIED = 8
 
+async function openFirst(
+  addresses: readonly CheckedAddress[],
+  port: number,
+  host: string,
+  timeout_ms: number,
+  signal: AbortSignal,
+): Promise<Socket> {
+  const each_ms = Math.max(1000, Math.floor(timeout_ms / addresses.length))
+  let last: unknown
+  for (const address of addresses) {
+    try {
+      return await open(address, port, host, each_ms, signal)
+    } catch (error) {
+      last = error
+      if (signal.aborted) break
+    }
+  }
+  throw last
+}
+
 /**
  * Connects to the first address that answers; all of them passed the policy, and the name is resolved exactly
- * once.
+ * once. The time is that of everything together: whoever owns a name decides how long its name server takes.
  */
 export function createDial(policy: OutboundPolicy): Dial {
   return async (host, port, { timeout_ms = 10_000, signal } = {}) => {
-    const addresses = (await policy.resolve(host, port, signal)).slice(0, MOST_TRIED)
-    const each_ms = Math.max(1000, Math.floor(timeout_ms / addresses.length))
-    let last: unknown
-    for (const address of addresses) {
-      try {
-        return await open(address, port, host, each_ms, signal)
-      } catch (error) {
-        last = error
-        if (signal?.aborted) break
-      }
+    const late = new AbortController()
+    let step = `DNS did not answer for ${host} in time.`
+    const timer = setTimeout(() => late.abort(), timeout_ms)
+    const ending = signal ? AbortSignal.any([signal, late.signal]) : late.signal
+    try {
+      const addresses = (await policy.resolve(host, port, ending)).slice(0, MOST_TRIED)
+      step = `${host} did not accept a connection on port ${port} in time.`
+      return await openFirst(addresses, port, host, timeout_ms, ending)
+    } catch (error) {
+      if (late.signal.aborted && !signal?.aborted) throw new OutboundError('timeout', step, { cause: error })
+      throw error
+    } finally {
+      clearTimeout(timer)
     }
-    throw last
   }
 }

@@ -31,7 +31,7 @@ export interface CheckedAddress {
   family: 4 | 6
 }
 
-/** Opens a TCP connection to a checked address of `host`. */
+/** Opens a TCP connection to a checked address of `host`; `timeout_ms` is for its name and the connection together. */
 export type Dial = (
   host: string,
   port: number,

@@ -1,18 +1,18 @@
-import { lookup } from 'node:dns/promises'
 import { networkInterfaces } from 'node:os'
 import ipaddr from 'ipaddr.js'
 import { dnsName } from '#server/kernel/dns-names'
+import { createNames, type FindAddresses, NameError } from '#server/platform/dns/names'
 import { classifyAddress, isInside, parseAddress } from './addresses.ts'
 import { compileAllowList } from './allow-list.ts'
 import { OutboundError, type CheckedAddress, type OutboundPolicy } from './outbound.ts'
 
-/** Every address of a name, like the system's own resolver. */
-export type Resolver = (host: string) => Promise<{ address: string; family: number }[]>
+/** Every address of a name, like the system's own resolver; ends with its signal. */
+export type Resolver = FindAddresses
 
 export interface OutboundPolicyOptions {
   /** Items of PORTREEVE_ALLOWED_PRIVATE_HOSTS: `host`, `host:port`, `*.suffix`, an address or a network. */
   allowed_private_hosts: readonly string[]
-  /** Stands in for DNS in tests. Default: the system's resolver, which reads /etc/hosts too. */
+  /** Default: the names of this machine, /etc/hosts included. */
   resolver?: Resolver
   /**
    * Addresses of this machine with their networks. Default: those of its interfaces at the time of the check.
@@ -54,24 +54,29 @@ export const bareHost = (host: string): string =>
     .replace(/^\[(.*)\]$/, '$1')
     .replace(/\.$/, '')
 
-/**
- * Ends a DNS question that takes too long or is no longer wanted; the system's own call cannot be cancelled.
- */
+/** Ends a DNS question that takes too long or is no longer wanted, so that nothing of it is left behind. */
 function bounded<T>(
-  work: Promise<T>,
+  work: (signal: AbortSignal) => Promise<T>,
   timeout_ms: number,
   signal: AbortSignal | undefined,
   onTimeout: () => Error,
 ): Promise<T> {
   return new Promise<T>((resolve, reject) => {
-    const onAbort = (): void => reject(new OutboundError('aborted', 'The request was cancelled.'))
+    const ending = new AbortController()
+    const end = (error: Error): void => {
+      reject(error)
+      ending.abort()
+    }
+    const onAbort = (): void => end(new OutboundError('aborted', 'The request was cancelled.'))
     if (signal?.aborted) return onAbort()
-    const timer = setTimeout(() => reject(onTimeout()), timeout_ms)
+    const timer = setTimeout(() => end(onTimeout()), timeout_ms)
     signal?.addEventListener('abort', onAbort, { once: true })
-    work.then(resolve, reject).finally(() => {
-      clearTimeout(timer)
-      signal?.removeEventListener('abort', onAbort)
-    })
+    work(ending.signal)
+      .then(resolve, reject)
+      .finally(() => {
+        clearTimeout(timer)
+        signal?.removeEventListener('abort', onAbort)
+      })
   })
 }
 
@@ -81,7 +86,7 @@ function bounded<T>(
  */
 export function createOutboundPolicy(options: OutboundPolicyOptions): OutboundPolicy {
   const allowed = compileAllowList(options.allowed_private_hosts)
-  const resolver: Resolver = options.resolver ?? ((host) => lookup(host, { all: true, order: 'verbatim' }))
+  const resolver = options.resolver ?? createNames()
   const interfaces = options.interfaces ?? systemInterfaces
 
   /** A public address may still be this machine (its management ports) or one of its containers. */
@@ -147,13 +152,15 @@ export function createOutboundPolicy(options: OutboundPolicyOptions): OutboundPo
       checkHost(host, port)
       const literal = parseAddress(host)
       if (literal) return [{ address: host, family: literal.kind() === 'ipv4' ? 4 : 6 }]
+      const late = () => new OutboundError('timeout', `DNS did not answer for ${host} in time.`)
       const found = await bounded(
-        resolver(host),
+        (until) => resolver(host, until),
         options.dns_timeout_ms ?? 10_000,
         signal,
-        () => new OutboundError('timeout', `DNS did not answer for ${host} in time.`),
+        late,
       ).catch((error: unknown) => {
         if (error instanceof OutboundError) throw error
+        if (error instanceof NameError && error.code === 'timeout') throw late()
         throw new OutboundError('unknown_host', `The name ${host} is not known to DNS.`, {
           cause: error,
         })

@@ -202,6 +202,26 @@ describe('the guarded client', () => {
     expect(given).toEqual([5000])
   })
 
+  it('ends a request in its time while the name of its host hangs, and the look-up with its last request', async () => {
+    const asked: AbortSignal[] = []
+    const client = clientFor([], (_host, signal) => {
+      asked.push(signal!)
+      return new Promise(() => {})
+    })
+    const controller = new AbortController()
+    const patient = client.send('https://slow.example.com/', { signal: controller.signal })
+    await expect(client.send('https://slow.example.com/', { timeout_ms: 20 })).rejects.toMatchObject({
+      code: 'timeout',
+      message: 'slow.example.com did not answer in time.',
+    })
+    // The other request waits for it still.
+    expect(asked.some(({ aborted }) => aborted)).toBe(false)
+    controller.abort()
+    await expect(patient).rejects.toMatchObject({ code: 'aborted' })
+    expect(asked.length).toBeGreaterThan(0)
+    expect(asked.every(({ aborted }) => aborted)).toBe(true)
+  })
+
   it('says what is wrong with a host that is down, unknown or not who it claims to be', async () => {
     const server = await startGitServer({ tls: true })
     closing.push(() => server.close())

@@ -77,6 +77,31 @@ describe('the local proxy', () => {
     expect(session.received_bytes).toBe(4)
   })
 
+  it('ends the look-up of a name with the program that asked for it', async () => {
+    const { promise: asked, resolve } = Promise.withResolvers<AbortSignal>()
+    const slow = await createConnectProxy(
+      createOutboundPolicy({
+        allowed_private_hosts: [],
+        resolver: (_host, signal) => {
+          resolve(signal!)
+          return new Promise(() => {})
+        },
+      }),
+    )
+    const session = slow.open()
+    const program = connect(slow.port, '127.0.0.1').on('error', () => {})
+    sockets.push(program)
+    program.write(
+      `CONNECT slow.example.com:443 HTTP/1.1\r\nHost: slow.example.com\r\nProxy-Authorization: ${authorization(session)}\r\n\r\n`,
+    )
+    const signal = await asked
+    const ended = new Promise((done) => signal.addEventListener('abort', done))
+    session.close()
+    await ended
+    expect(session.failure).toBeUndefined()
+    await slow.close()
+  })
+
   it('connects nowhere without a valid credential of an open session', async () => {
     const session = proxy.open()
     const valid = authorization(session)

@@ -31,3 +31,22 @@ it('tries a handful of the addresses of a name, however many its owner gives it'
   expect(socket.remoteAddress).toBe(addresses[3])
   socket.destroy()
 })
+
+it('counts the look-up of the name into the time of the connection, and ends it then', async () => {
+  let signal: AbortSignal | undefined
+  const dial = createDial({
+    checkUrl: (url) => new URL(url),
+    checkHost: () => {},
+    isListed: () => false,
+    resolve: (_host, _port, until) =>
+      new Promise((_, reject) => {
+        signal = until
+        until!.addEventListener('abort', () => reject(until!.reason))
+      }),
+  })
+  await expect(dial('slow.example.com', 443, { timeout_ms: 20 })).rejects.toMatchObject({
+    code: 'timeout',
+    message: 'DNS did not answer for slow.example.com in time.',
+  })
+  expect(signal?.aborted).toBe(true)
+})
