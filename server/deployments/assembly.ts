@@ -66,6 +66,8 @@ const deployedApps = (use: Pick<DeploymentNeeds, 'apps'>): DeployedApps => ({
   projectOf: (id) => use.apps.projectOf(id),
   nextNumber: (id) => use.apps.nextNumber(id),
   requireShare: (id, other) => use.apps.shares.require(id, other),
+  requireBeside: (project_id, extra) => use.apps.shares.requireBeside(project_id, extra),
+  beyond: (id, share) => use.apps.shares.beyond(id, share),
   transition: (id, event, payload) => void use.apps.transition(id, event, payload),
   setLive: (id, deployment_id, release_id) => use.apps.setLive(id, deployment_id, release_id),
   setAutoDeploy: (id, on) => use.apps.setAutoDeploy(id, on),
@@ -117,6 +119,7 @@ function deployPorts(
     fingerprint: (values) =>
       createHmac('sha256', secrets.derive('env.fingerprint')).update(JSON.stringify(values)).digest('hex'),
     secretValues: ({ id, project_id }) => modules.app.secrets({ id, project_id }),
+    fetchSecrets: ({ id, project_id }) => modules.app.fetch_secrets({ id, project_id }),
     mounts(app) {
       const mounts = use.volumes.releaseMounts(app.id)
       // Files may hold secrets; those of a commit before may still be there.

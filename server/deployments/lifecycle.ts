@@ -11,7 +11,7 @@ import { verify } from './verify.ts'
 import { instancesOfRelease } from './processes.ts'
 import { ensureNetworks, ensureProcesses } from './release-workload.ts'
 import { endRelease, hasImages, superviseAll } from './stack/ending.ts'
-import { secretsOfApp, type DeployContext } from './work.ts'
+import { secretsOfJobs, type DeployContext } from './work.ts'
 
 export interface LifecyclePayload {
   app_id: string
@@ -51,7 +51,7 @@ export interface LifecyclePorts {
 const redactIn =
   (context: DeployContext) =>
   ({ subject }: { subject: string }, text: string): string =>
-    context.apps.projectOf(subject) === undefined ? text : redactor(secretsOfApp(context, subject))(text)
+    context.apps.projectOf(subject) === undefined ? text : redactor(secretsOfJobs(context, subject))(text)
 
 /** Ends the traffic, then the instances; the release and its image stay for `start`. */
 function stopJob(context: DeployContext): JobDefinition<LifecyclePayload, object> {

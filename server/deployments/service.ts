@@ -25,7 +25,7 @@ import type { DeployRequest } from './schema.ts'
 import { createStatus } from './status.ts'
 import { pruneArchives, receive } from './upload.ts'
 import { summaryOf, viewOf } from './view.ts'
-import { type DeployParts, secretsOfApp } from './work.ts'
+import { type DeployParts, secretsOfJobs } from './work.ts'
 
 export interface DeploymentOptions {
   parts: DeployParts
@@ -98,7 +98,7 @@ export function createDeployments({ parts, db, events, jobs, audit, ports }: Dep
     /** Values that the log of a deployment must not show; none once its app is gone. */
     secretsOf(id: string): string[] {
       const row = repository.find(id)
-      return row && apps.projectOf(row.app_id) ? secretsOfApp(parts, row.app_id) : []
+      return row && apps.projectOf(row.app_id) ? secretsOfJobs(parts, row.app_id) : []
     },
     list(actor: Actor, filter: { app_id?: Wanted; status?: Wanted; trigger?: Wanted }, paging: Paging) {
       const [app_id, ...others] = wantedValues(filter.app_id) ?? []

@@ -79,5 +79,5 @@ export default defineModule({
   resources: [{ noun: 'git_credential', table: 'git_credentials', access: 'developer' }],
   sealed: [sealedById('git_credentials', 'token')],
   create: createGitAccess,
-  app: { secrets: (own, { project_id }) => own.tokens(project_id) },
+  app: { fetch_secrets: (own, { project_id }) => own.tokens(project_id) },
 })

@@ -40,9 +40,14 @@ const view = (row: GitCredentialRow): GitCredentialView => ({
   last_used_at: row.last_used_at,
 })
 
+/** All of them are opened for the log of each deployment, which must show none. */
+const MOST_IN_PROJECT = 500
+
 /** SQL of tokens and nothing else. */
 function createRepository(db: Db) {
   return {
+    count: (project_id: string): number =>
+      db.sql('SELECT COUNT(*) FROM git_credentials WHERE project_id = ?').pluck().get(project_id) as number,
     insert: (row: GitCredentialRow) =>
       db
         .sql(
@@ -112,6 +117,10 @@ export function createGitCredentials({
     },
     add: (actor: Actor, project_id: string, given: NewGitCredential): GitCredentialView =>
       db.tx(() => {
+        if (repository.count(project_id) >= MOST_IN_PROJECT)
+          throw conflict(
+            `A project can have ${MOST_IN_PROJECT} tokens at most. Remove some that no app uses.`,
+          )
         const id = newId('git')
         const row: GitCredentialRow = {
           id,

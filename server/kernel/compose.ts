@@ -126,6 +126,8 @@ function createDeclared(
           ...followers.map((module) => module.app?.environment?.(own(module), app)),
         ) as Record<string, string>,
       secrets: (app) => followers.flatMap((module) => module.app?.secrets?.(own(module), app) ?? []),
+      fetch_secrets: (app) =>
+        followers.flatMap((module) => module.app?.fetch_secrets?.(own(module), app) ?? []),
     },
   }
 }

@@ -63,8 +63,13 @@ export interface AppFacet<Own> {
   removed?(own: Own, app_id: string): void
   /** Variables that instances of the app get, in clear; later modules of the list win. */
   environment?(own: Own, app: OwnedApp): Record<string, string>
-  /** Values that the logs of the app must not show. */
+  /** Values that processes of the app may have, and that its logs must not show. */
   secrets?(own: Own, app: OwnedApp): readonly string[]
+  /**
+   * What its source and its images are fetched with. Its processes never have it, so that only logs of
+   * deployments look for it: whoever runs a process could guess at what its log masks.
+   */
+  fetch_secrets?(own: Own, app: OwnedApp): readonly string[]
 }
 
 /** Images that a domain makes containers of. */
@@ -151,5 +156,6 @@ export interface Declared {
     removed(app_id: string): void
     environment(app: OwnedApp): Record<string, string>
     secrets(app: OwnedApp): string[]
+    fetch_secrets(app: OwnedApp): string[]
   }
 }

@@ -1,11 +1,17 @@
-const MASK = '[redacted]'
-/** Shorter values would blot out ordinary words. */
-const SHORTEST = 8
-/** So much of a secret's beginning may be left where a line was cut. */
-const SHORTEST_HEAD = 4
+import { createHash } from 'node:crypto'
+import { createTextMatcher, LONGEST, SHORTEST, type TextMatcher } from './text-matcher.ts'
 
-/** Ends a line of which the rest was not kept. */
+const MASK = '[redacted]'
+/**
+ * So much of the end of a cut line is not shown, whatever stands there: a secret of which the rest was cut off
+ * cannot be known as one, and what is masked must not tell how much of a guess was right.
+ */
+const TAIL = LONGEST
+
+/** Ends a line of which the rest was not kept, until it is masked. */
 export const CUT_MARK = ' … [line truncated]'
+/** Ends it from then on: a log is masked when it is written and when it is read, and loses its end once. */
+const SHOWN_MARK = ' … [the rest of the line was not kept]'
 
 /**
  * A secret in base64, also as the end or the middle of a longer text such as `user:secret`, whatever comes
@@ -26,60 +32,68 @@ function encoded(secret: string, encoding: 'base64' | 'base64url'): string[] {
 }
 
 /**
- * Takes known secret values out of a text, also in their base64 (with any user name before them) and
- * URL-encoded forms, and what is left of one where the text ends with `CUT_MARK`. Source: security.md 2.7.
+ * All that is looked for of some secrets. Shorter values would blot out ordinary words. Made while it is gone
+ * through, since together they are some ten times as long as the secrets.
  */
-export function redactor(secrets: readonly string[]): (text: string) => string {
-  const forms = new Set<string>()
-  for (const secret of new Set(secrets)) {
-    for (const line of [secret, ...secret.split('\n')]) {
-      if (line.length < SHORTEST) continue
-      forms.add(line).add(encodeURIComponent(line)).add(JSON.stringify(line).slice(1, -1))
-      for (const encoding of ['base64', 'base64url'] as const)
-        for (const form of encoded(line, encoding)) forms.add(form)
-    }
+function formsOf(secrets: ReadonlySet<string>): Iterable<string> {
+  return {
+    *[Symbol.iterator]() {
+      for (const secret of secrets) {
+        for (const line of new Set([secret, ...secret.split('\n')])) {
+          if (line.length < SHORTEST) continue
+          const forms = [line, encodeURIComponent(line), JSON.stringify(line).slice(1, -1)]
+          yield* new Set([...forms, ...encoded(line, 'base64'), ...encoded(line, 'base64url')])
+        }
+      }
+    },
   }
-  const sorted = [...forms].sort((a, b) => b.length - a.length)
-  const whole = createMasker(sorted)
-  return (text) =>
-    text.endsWith(CUT_MARK)
-      ? `${withoutHead(whole(text.slice(0, -CUT_MARK.length)), sorted)}${CUT_MARK}`
-      : whole(text)
 }
 
-/** So many characters at the start of a form decide whether the rest is compared. */
-const INDEXED = 4
+/** Memory that matchers may take which are kept for the next one who has the same secrets. */
+const MOST_KEPT_BYTES = 64 * 1024 ** 2
+/** By a digest of the secrets; who was asked for longest ago comes first. */
+const kept = new Map<string, TextMatcher>()
+let kept_bytes = 0
+
+/** Made once: followers and readers of a log ask again and again, and its secrets seldom change. */
+export function matcherOf(secrets: readonly string[]): TextMatcher {
+  const digest = createHash('sha256').update(JSON.stringify(secrets)).digest('base64')
+  const known = kept.get(digest)
+  const matcher = known ?? createTextMatcher(formsOf(new Set(secrets)))
+  kept.delete(digest)
+  kept.set(digest, matcher)
+  if (!known) kept_bytes += matcher.bytes
+  for (const [oldest, { bytes }] of kept) {
+    if (kept_bytes <= MOST_KEPT_BYTES || oldest === digest) break
+    kept.delete(oldest)
+    kept_bytes -= bytes
+  }
+  return matcher
+}
 
 /**
- * Masks every place where one of many forms stands; forms that overlap are masked together, so that no part of
- * either is left. A line costs the same with a thousand variables as with one.
+ * Takes known secret values out of a text, also in their base64 (with any user name before them) and
+ * URL-encoded forms, those that overlap together. Only whole forms are known, and where the text ends with
+ * `CUT_MARK`, its end goes whatever it is: else somebody who prints guesses could read a secret letter by
+ * letter. Decision 0096; source: security.md 2.7.
  */
-function createMasker(sorted: readonly string[]): (text: string) => string {
-  const by_start = Map.groupBy(sorted, (form) => form.slice(0, INDEXED))
+export function redactor(secrets: readonly string[]): (text: string) => string {
+  const matcher = matcherOf(secrets)
   return (text) => {
-    if (by_start.size === 0) return text
-    let result = ''
-    let written = 0
-    let masked_to = 0
-    for (let i = 0; i + SHORTEST <= text.length; i += 1) {
-      const found = by_start.get(text.slice(i, i + INDEXED))?.find((form) => text.startsWith(form, i))
-      if (found === undefined) continue
-      if (i >= masked_to) {
-        if (masked_to > 0) written = masked_to
-        result += text.slice(written, i) + MASK
-      }
-      masked_to = Math.max(masked_to, i + found.length)
-    }
-    return masked_to === 0 ? text : result + text.slice(masked_to)
+    if (!text.endsWith(CUT_MARK)) return masked(matcher, text, text.length)
+    const line = text.slice(0, -CUT_MARK.length)
+    return `${masked(matcher, line, Math.max(0, line.length - TAIL))}${SHOWN_MARK}`
   }
 }
 
-/** Takes the beginning of a secret off the end of a text that was cut there. */
-function withoutHead(text: string, forms: readonly string[]): string {
-  let longest = 0
-  for (const form of forms) {
-    for (let length = form.length - 1; length >= SHORTEST_HEAD && length > longest; length -= 1)
-      if (text.endsWith(form.slice(0, length))) longest = length
+/** A text up to a place, without what the matcher finds. */
+function masked(matcher: TextMatcher, text: string, end: number): string {
+  let result = ''
+  let written = 0
+  for (const [from, to] of matcher.spans(text)) {
+    if (from >= end) break
+    result += text.slice(written, from) + MASK
+    written = to
   }
-  return longest === 0 ? text : text.slice(0, -longest) + MASK
+  return result + text.slice(written, Math.max(written, end))
 }

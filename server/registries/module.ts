@@ -20,5 +20,5 @@ export default defineModule({
           .map(({ name }) => name),
     })
   },
-  app: { secrets: (own) => own.passwords() },
+  app: { fetch_secrets: (own) => own.passwords() },
 })

@@ -24,5 +24,5 @@ export default defineModule({
     })
     return own
   },
-  app: { secrets: (own, { project_id }) => own.privateKeys(project_id) },
+  app: { fetch_secrets: (own, { project_id }) => own.privateKeys(project_id) },
 })

@@ -54,6 +54,9 @@ const view = (row: SshKeyRow): SshKey => ({
   last_used_at: row.last_used_at,
 })
 
+/** All of them are opened for the log of each deployment, which must show none. */
+const MOST_IN_PROJECT = 500
+
 /** SQL of SSH keys and nothing else. */
 function createRepository(db: Db) {
   return {
@@ -65,6 +68,8 @@ function createRepository(db: Db) {
         )
         .run(row),
     find: (id: string) => db.sql('SELECT * FROM ssh_keys WHERE id = ?').get(id) as SshKeyRow | undefined,
+    count: (project_id: string): number =>
+      db.sql('SELECT COUNT(*) FROM ssh_keys WHERE project_id = ?').pluck().get(project_id) as number,
     hasFingerprint: (project_id: string, fingerprint: string) =>
       db
         .sql('SELECT 1 FROM ssh_keys WHERE project_id = ? AND fingerprint = ?')
@@ -109,6 +114,10 @@ export function createSshKeys({ db, clock, secrets, audit, events, usesOf }: Ssh
     db.tx(() => {
       if (repository.hasFingerprint(project_id, key.fingerprint))
         throw conflict('The project has this key already.')
+      if (repository.count(project_id) >= MOST_IN_PROJECT)
+        throw conflict(
+          `A project can have ${MOST_IN_PROJECT} SSH keys at most. Remove some that nothing uses.`,
+        )
       const id = newId('ssh')
       const row: SshKeyRow = {
         id,

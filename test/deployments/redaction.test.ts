@@ -205,3 +205,11 @@ it('a secret across the end of a line that is too long leaves nothing of itself'
   const everything = await deployed({ build_log: [`${'x'.repeat(8180)}${TOKEN}`] })
   expect(everything).not.toContain(TOKEN.slice(0, 4))
 })
+
+it('a program of the app cannot guess at registry passwords, tokens and keys: its own log does not look for them', async () => {
+  addRegistry()
+  await deployed({})
+  const { id } = api.kernel.db.sql('SELECT id FROM apps').get() as { id: string }
+  const { runtime } = api.services.deployments
+  expect(runtime.redact(id, `${PASSWORD} ${TOKEN}`)).toBe(`${PASSWORD} ${TOKEN}`)
+})

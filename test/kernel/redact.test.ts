@@ -1,7 +1,12 @@
 import { describe, expect, it } from 'vitest'
-import { CUT_MARK, redactor } from '#server/kernel/redact'
+import { CUT_MARK, matcherOf, redactor } from '#server/kernel/redact'
+import { randomOf } from '#test/support/random'
 
 const SECRET = 'p@ss/w?rd+"é"-Tq7'
+const { below } = randomOf(7)
+/** Longer than what is known of a secret in one piece. */
+const LONG = Array.from({ length: 700 }, () => below(36).toString(36)).join('')
+const FILLER = 'x'.repeat(1_000)
 const redact = redactor([SECRET])
 const base64 = (text: string) => Buffer.from(text).toString('base64')
 
@@ -38,12 +43,49 @@ describe('a known secret never stands in a line', () => {
     expect(redactor(['first line\nsecond line'])('second line')).toBe('[redacted]')
   })
 
-  it('nor does its beginning where the line was cut', () => {
-    for (let length = 4; length <= SECRET.length; length += 1)
-      expect(redact(`see ${SECRET.slice(0, length)}${CUT_MARK}`)).toBe(`see [redacted]${CUT_MARK}`)
+  it('nor does any part of it where the line was cut, wherever the cut is', () => {
+    for (const secret of [SECRET, LONG]) {
+      for (let length = 1; length <= secret.length; length += 7) {
+        const shown = redactor([secret])(`${FILLER}${secret.slice(0, length)}${CUT_MARK}`)
+        expect(shown).toMatch(/^x+(\[redacted\])?x* … \[the rest of the line was not kept\]$/)
+      }
+    }
   })
+})
+
+describe('a program that prints guesses', () => {
+  const longer = redactor([SECRET, LONG])
+  const wrong = (text: string) => `${text.slice(0, -1)}~`
+
+  it('learns nothing from a line that is cut after the beginning of a secret', () => {
+    for (const secret of [SECRET, LONG])
+      for (let length = 1; length < Math.min(secret.length, 250); length += 1) {
+        const guess = secret.slice(0, length)
+        expect(longer(FILLER + guess + CUT_MARK)).toBe(longer(FILLER + wrong(guess) + CUT_MARK))
+      }
+  })
+
+  it('sees every guess that is not the whole secret as it printed it', () => {
+    for (let length = 1; length < SECRET.length; length += 1)
+      expect(longer(`see ${SECRET.slice(0, length)}`)).toBe(`see ${SECRET.slice(0, length)}`)
+  })
+})
+
+it('a cut line shows all but its last 128 characters, whatever they are, however often it is masked', () => {
+  const shown = `${FILLER.slice(0, -128)} … [the rest of the line was not kept]`
+  for (const mask of [redact, redactor([])]) {
+    expect(mask(`${FILLER}${CUT_MARK}`)).toBe(shown)
+    expect(mask(mask(`${FILLER}${CUT_MARK}`))).toBe(shown)
+  }
 })
 
 it('other texts, and values as short as a word, stay', () => {
   expect(redactor([SECRET, 'short'])('a short p@ss')).toBe('a short p@ss')
+})
+
+it('what is known of some secrets is worked out once for all who ask for them', () => {
+  const first = matcherOf([SECRET, LONG])
+  expect(matcherOf([SECRET, LONG])).toBe(first)
+  expect(matcherOf([SECRET])).not.toBe(first)
+  expect(matcherOf([`${SECRET},${LONG}`])).not.toBe(first)
 })

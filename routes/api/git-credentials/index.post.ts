@@ -13,7 +13,7 @@ export default endpoint({
   example: { name: 'GitHub, read only', host: 'github.com', token: 'github_pat_example' },
   status: 201,
   response: data(GitCredentialView),
-  errors: ['NOT_FOUND'],
+  errors: ['NOT_FOUND', 'CONFLICT'],
   handler: ({ actor, project_id, body, services }) => ({
     data: services.git_credentials.add(actor, project_id, body),
   }),

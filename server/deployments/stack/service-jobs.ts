@@ -6,7 +6,7 @@ import { ensureNetworks, workloadOf } from '../release-workload.ts'
 import type { Release } from '../releases.ts'
 import { drain, routeTo } from '../serving.ts'
 import { verify } from '../verify.ts'
-import { secretsOfApp, targetOf, type DeployContext } from '../work.ts'
+import { secretsOfJobs, targetOf, type DeployContext } from '../work.ts'
 import { endRelease, superviseAll } from './ending.ts'
 
 export interface ServicePayload {
@@ -24,7 +24,7 @@ export function serviceJobs(context: DeployContext): JobDefinition<ServicePayloa
     initial: () => ({}),
     classify,
     redact: ({ subject }: { subject: string }, text: string): string =>
-      context.apps.projectOf(subject) === undefined ? text : redactor(secretsOfApp(context, subject))(text),
+      context.apps.projectOf(subject) === undefined ? text : redactor(secretsOfJobs(context, subject))(text),
   }
   return [
     defineJob<ServicePayload, object>({
