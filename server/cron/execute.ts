@@ -29,6 +29,8 @@ export interface ExecutionPorts {
     },
     signal: AbortSignal,
   ): Promise<CommandResult>
+  /** Whether a command of an app has no room in the quotas of its project until others have ended. */
+  hasToWait(app_id: string): boolean
   /** Removes what an interrupted command has left running. */
   removeCommand(purpose: string): Promise<void>
   /** Takes secrets of an app out of a text. */

@@ -28,6 +28,7 @@ export default defineModule({
         app: (id) => use.apps.find(id),
         declared: (app_id) => use.deployments.declaredCronJobs(app_id),
         command: (...requested) => use.deployments.runtime.runCommand(...requested),
+        hasToWait: (app_id) => use.deployments.runtime.hasToWait(app_id),
         removeCommand: (purpose) => use.deployments.runtime.removeCommand(purpose),
         redact: (app_id, text) => use.deployments.runtime.redact(app_id, text),
         client: base.client,

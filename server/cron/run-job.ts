@@ -1,8 +1,7 @@
-import { setTimeout as delay } from 'node:timers/promises'
 import type { Clock } from '#server/kernel/clock'
 import { ApiError } from '#server/kernel/errors'
 import type { Events } from '#server/kernel/events'
-import { defineJob, Fatal, type JobDefinition } from '#server/kernel/jobs/definition'
+import { defineJob, Fatal, type JobDefinition, Later } from '#server/kernel/jobs/definition'
 import type { Log } from '#server/kernel/log'
 import { type Secrets, SecretUnreadableError } from '#server/kernel/secrets'
 import { type Mark, markNow, sinceMark } from '#server/kernel/stopwatch'
@@ -16,8 +15,13 @@ import type { CronJobRow, CronRepository, CronRunRow } from './repository.ts'
 export const CRON_POOL = { cron: 8 }
 /** Characters of what a command prints that are kept: the last ones. */
 const MOST_OUTPUT = 65_536
-/** The longest time limit with all its retries and the waits between them. */
-const STEP_LIMIT_MS = 12 * 86_400_000
+/** The longest time limit of one attempt, and an hour for the engine around it. */
+const STEP_LIMIT_MS = 25 * 3_600_000
+
+/** How long a command without room in the quotas waits before it looks again. */
+const ROOM_PAUSE_MS = 10_000
+const NO_ROOM =
+  'Other commands of the project take what its quotas have room for. The run begins once enough of them have ended.'
 
 export interface RunPayload {
   run_id: string
@@ -128,35 +132,38 @@ export function runJob({
         timeout_ms: STEP_LIMIT_MS,
         async run({ payload, state, signal, save, log }) {
           const purpose = purposeOf(payload.run_id)
-          for (;;) {
-            const run = repository.run(payload.run_id)
-            const job = run && repository.find(run.cron_job_id)
-            if (!run || !job) return
-            let error: string | null
-            let timed_out = false
-            if (state.is_trying) {
-              await ports.removeCommand(purpose)
-              error = 'Portreeve was restarted while it ran, so it is not known how it ended.'
-            } else {
-              state.attempts += 1
-              state.is_trying = true
-              state.began ??= markNow(clock)
-              save()
-              move(run, 'start')
-              repository.changeRun(run.id, {
-                attempts: state.attempts,
-                started_at: run.started_at ?? clock.iso(),
-              })
-              const told = await attempt(run, job, purpose, signal, log)
-              timed_out = told.timed_out
-              error = told.error
-            }
-            state.is_trying = false
-            save()
-            if (error === null) return
-            if (state.attempts > job.retries) throw new Fatal(timed_out ? 'timed_out' : 'run_failed', error)
-            await delay(job.retry_delay_s * 1000 * 2 ** (state.attempts - 1), undefined, { signal })
+          const run = repository.run(payload.run_id)
+          const job = run && repository.find(run.cron_job_id)
+          if (!run || !job) return
+          if (!state.is_trying && job.command !== null && ports.hasToWait(job.app_id)) {
+            if (run.error !== NO_ROOM) repository.changeRun(run.id, { error: NO_ROOM })
+            throw new Later(ROOM_PAUSE_MS)
           }
+          let error: string | null
+          let timed_out = false
+          if (state.is_trying) {
+            await ports.removeCommand(purpose)
+            error = 'Portreeve was restarted while it ran, so it is not known how it ended.'
+          } else {
+            state.attempts += 1
+            state.is_trying = true
+            state.began ??= markNow(clock)
+            save()
+            move(run, 'start')
+            repository.changeRun(run.id, {
+              attempts: state.attempts,
+              error: null,
+              started_at: run.started_at ?? clock.iso(),
+            })
+            const told = await attempt(run, job, purpose, signal, log)
+            timed_out = told.timed_out
+            error = told.error
+          }
+          state.is_trying = false
+          save()
+          if (error === null) return
+          if (state.attempts > job.retries) throw new Fatal(timed_out ? 'timed_out' : 'run_failed', error)
+          throw new Later(job.retry_delay_s * 1000 * 2 ** (state.attempts - 1))
         },
       },
     ],

@@ -9,7 +9,9 @@ export interface AttemptLimits {
   name: string
   timeout_ms: number
   /** Waiting for a place in it does not count as time of the step. */
-  pool?: Pool
+  pool?: Pool | undefined
+  /** Whose place it is; null for the platform's own. */
+  project_id: string | null
   /** Ends the attempt from outside: cancel, or the end of the process. */
   stop: AbortSignal
 }
@@ -42,7 +44,7 @@ export async function attempt(
 ): Promise<AttemptEnd> {
   const { stop, pool, timeout_ms } = limits
   if (stop.aborted) return { kind: 'interrupted' }
-  const place = await pool?.acquire(stop).catch(() => 'interrupted' as const)
+  const place = await pool?.acquire(stop, limits.project_id).catch(() => 'interrupted' as const)
   if (place === 'interrupted') return { kind: 'interrupted' }
   const controller = new AbortController()
   const forward = () => controller.abort(stop.reason)

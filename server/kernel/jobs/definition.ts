@@ -46,6 +46,19 @@ export class Fatal extends Error {
   }
 }
 
+/**
+ * Thrown by a step that is to begin anew later, as often as it says so: no failure, and none of its attempts.
+ * While it waits, its place in a pool is free.
+ */
+export class Later extends Error {
+  readonly after_ms: number
+  constructor(after_ms: number) {
+    super(`The step begins anew in ${after_ms} ms.`)
+    this.name = 'Later'
+    this.after_ms = after_ms
+  }
+}
+
 export interface StepContext<P, S> {
   readonly job_id: string
   readonly payload: Readonly<P>

@@ -5,6 +5,7 @@ import type { JobsOptions } from './options.ts'
 import { createPool, type Pool } from './pool.ts'
 import { createJobRepository, type JobRepository } from './repository.ts'
 import { afterEnd, createExecution, type Execution } from './run.ts'
+import { createTenants, placesOfOne } from './tenants.ts'
 
 export type { JobsOptions } from './options.ts'
 
@@ -58,8 +59,9 @@ export function createJobs(options: JobsOptions): Jobs {
   const { db, clock, log, pause = sleep } = options
   const repository = createJobRepository(db)
   const definitions = new Map<string, JobDefinition>()
+  const tenants = createTenants()
   const pools = new Map<string, Pool>(
-    Object.entries(options.pools).map(([name, size]) => [name, createPool(size)]),
+    Object.entries(options.pools).map(([name, size]) => [name, createPool(size, tenants)]),
   )
   const running = new Map<string, Execution>()
   const idlers: (() => void)[] = []
@@ -148,15 +150,33 @@ export function createJobs(options: JobsOptions): Jobs {
     }
   }
 
+  const most = options.max_running ?? MAX_RUNNING
+  /** Whether a project has so many jobs under way, waiting ones too, that others would have none. */
+  const isFull = (project: string | null) =>
+    project !== null &&
+    tenants.others(project) &&
+    [...running.values()].filter(({ project_id }) => project_id === project).length >= placesOfOne(most)
+
+  /** Starts what may run of one look at the queue; true when jobs of a project had to stay behind. */
+  const startSome = (): boolean => {
+    const free = most - running.size
+    if (free <= 0) return false
+    const projects = new Set([...running.values()].map(({ project_id }) => project_id))
+    const full = [...projects].filter((project) => project !== null && isFull(project)) as string[]
+    let stayed = false
+    for (const job of repository.runnable(free, full)) {
+      if (isFull(job.project_id)) stayed = true
+      else if (repository.setStatus(job.id, 'queued', 'running', clock.iso()))
+        launch({ ...job, status: 'running' })
+    }
+    return stayed
+  }
+
   /** Never throws: it runs after commits of others, whose work is done and must not be reported as failed. */
   const wake = () => {
     if (!started) return
     try {
-      const free = (options.max_running ?? MAX_RUNNING) - running.size
-      for (const job of free > 0 ? repository.runnable(free) : []) {
-        if (repository.setStatus(job.id, 'queued', 'running', clock.iso()))
-          launch({ ...job, status: 'running' })
-      }
+      while (startSome());
     } catch (error) {
       log.error('Queued jobs cannot be started now', { error })
       void pause(RETRY_MS, stopping.signal).then(wake)
@@ -189,6 +209,7 @@ export function createJobs(options: JobsOptions): Jobs {
         },
         steps.map((step) => step.name),
       )
+      tenants.add([job.project_id])
       db.afterCommit(wake)
       return id
     },
@@ -218,6 +239,7 @@ export function createJobs(options: JobsOptions): Jobs {
     start() {
       started = true
       stopping = new AbortController()
+      tenants.add(repository.projects())
       for (const job of repository.interrupted()) {
         tellResumed(job)
         resume(job.id)

@@ -34,15 +34,18 @@ export function createJobRepository(db: Db) {
     /** Jobs that were under way when the process ended. */
     interrupted: () =>
       db.sql(`SELECT * FROM jobs WHERE status IN ('running', 'undoing') ORDER BY rowid`).all() as JobRow[],
-    /** The oldest queued job of each lane in which nothing runs. */
-    runnable: (limit: number) =>
+    /** Projects that jobs are of. */
+    projects: () => db.sql('SELECT DISTINCT project_id FROM jobs').pluck().all() as (string | null)[],
+    /** The oldest queued job of each lane in which nothing runs, but none of these projects. */
+    runnable: (limit: number, without: readonly string[] = []) =>
       db
         .sql(
           `SELECT * FROM jobs j WHERE status = 'queued'
+         AND coalesce(project_id, '') NOT IN (SELECT value FROM json_each(@without))
          AND NOT EXISTS (SELECT 1 FROM jobs b WHERE b.lane = j.lane AND (b.status IN ('running', 'undoing') OR (b.status = 'queued' AND b.rowid < j.rowid)))
-       ORDER BY rowid LIMIT ?`,
+       ORDER BY rowid LIMIT @limit`,
         )
-        .all(limit) as JobRow[],
+        .all({ limit, without: JSON.stringify(without) }) as JobRow[],
     setStatus(
       id: string,
       from: JobStatus,

@@ -1,6 +1,7 @@
 import { CALLS } from '../calls.ts'
 import { attempt } from './attempt.ts'
-import type { Failure, JobDefinition, JobRow, Outcome, Step, StepStatus } from './definition.ts'
+import { type Failure, type JobDefinition, type JobRow, Later } from './definition.ts'
+import type { Outcome, Step, StepStatus } from './definition.ts'
 import { redacting } from '../log.ts'
 import { contextOf, evaluate, redactIn, type Run, saveState, type Surroundings } from './run-context.ts'
 
@@ -8,6 +9,7 @@ import { contextOf, evaluate, redactIn, type Run, saveState, type Surroundings }
 export interface Execution {
   /** Resolves when the job ended or was left to the next process; rejects when the runner itself failed. */
   done: Promise<void>
+  project_id: string | null
   cancel(): void
   /** Stops the current step and leaves the job to the next process. */
   suspend(): void
@@ -50,6 +52,7 @@ export function createExecution(around: Surroundings, definition: JobDefinition,
   }
   return {
     done: execute(run),
+    project_id: job.project_id,
     cancel: () => run.stop.abort(CANCELLED),
     suspend() {
       run.suspension.abort(SUSPENDED)
@@ -172,6 +175,7 @@ async function runStep(run: Run, position: number, step: AnyStep): Promise<Progr
       name: step.name,
       timeout_ms: step.timeout_ms ?? TIMEOUT_MS,
       pool: step.pool ? around.pools.get(step.pool) : undefined,
+      project_id: job.project_id,
       stop: stop.signal,
     })
     if (ended.kind === 'done') {
@@ -182,7 +186,9 @@ async function runStep(run: Run, position: number, step: AnyStep): Promise<Progr
       })
       return { kind: 'finished' }
     }
-    if (ended.kind === 'failed') {
+    if (ended.kind === 'failed' && ended.error instanceof Later)
+      await around.pause(ended.error.after_ms, stop.signal)
+    else if (ended.kind === 'failed') {
       const verdict = evaluate(run, ended.error)
       const again =
         verdict.kind === 'wait'
@@ -230,6 +236,7 @@ async function undo(run: Run): Promise<boolean> {
         {
           name: step.name,
           timeout_ms: UNDO_TIMEOUT_MS,
+          project_id: run.job.project_id,
           stop: suspension.signal,
         },
       )

@@ -1,7 +1,9 @@
 import { describe, expect, it, vi } from 'vitest'
 import { attempt } from '#server/kernel/jobs/attempt'
+import { Later } from '#server/kernel/jobs/definition'
 import { createPool } from '#server/kernel/jobs/pool'
-import { hang, job, nothing, refuse, untilStopped, useHarness } from './harness.ts'
+import { createTenants } from '#server/kernel/jobs/tenants'
+import { hang, job, nothing, refuse, until, untilStopped, useHarness } from './harness.ts'
 
 const harness = useHarness()
 
@@ -117,6 +119,67 @@ describe('a failure', () => {
   })
 })
 
+describe('a step that is to begin anew later', () => {
+  it('does so as often as it says, after the time it says, and leaves its place in the pool to others meanwhile', async () => {
+    const pauses: number[] = []
+    let proceed: () => void = () => undefined
+    let attempts = 0
+    const jobs = harness.boot(
+      [
+        {
+          name: 'a',
+          pool: 'build',
+          attempts: 1,
+          run: async ({ payload }) => {
+            if ((payload as { subject: string }).subject !== 'patient') return
+            if ((attempts += 1) < 5) throw new Later(60_000 * attempts)
+          },
+        },
+      ],
+      {
+        options: {
+          pause: (duration_ms) => {
+            pauses.push(duration_ms)
+            return new Promise((resolve) => (proceed = resolve))
+          },
+        },
+      },
+    )
+    jobs.start()
+    const patient = jobs.enqueue(job('app:1', 'patient'))
+    await until(() => pauses.length === 1)
+    const other = jobs.enqueue(job('app:2', 'other'))
+    await until(() => jobs.find(other)!.status === 'succeeded')
+    for (let n = 1; n < 5; n += 1) {
+      await until(() => pauses.length === n)
+      proceed()
+    }
+    await jobs.idle()
+    expect([jobs.find(patient)!.status, pauses]).toEqual(['succeeded', [60_000, 120_000, 180_000, 240_000]])
+    expect(harness.diary).not.toContain('a failed')
+  })
+  it('is cancelled while it waits', async () => {
+    const jobs = harness.boot(
+      [
+        {
+          name: 'a',
+          run: async () => {
+            throw new Later(60_000)
+          },
+          undo: nothing,
+        },
+      ],
+      { options: { pause: (_ms, signal) => untilStopped({ signal }).catch(nothing) } },
+    )
+    jobs.start()
+    const id = jobs.enqueue(job())
+    await until(() => harness.ran().length === 1)
+    jobs.cancel(id)
+    await jobs.idle()
+    expect([jobs.find(id)!.status, harness.ran()]).toEqual(['cancelled', ['run a', 'undo a']])
+  })
+})
+
 describe('a time limit', () => {
   it('stops a step through its signal, says so, and does not try it again', async () => {
     const jobs = harness.boot([{ name: 'a', timeout_ms: 20, run: untilStopped, undo: nothing }])
@@ -136,10 +199,11 @@ describe('a time limit', () => {
       const limits = {
         name: 'build',
         timeout_ms: 1000,
-        pool: createPool(1),
+        pool: createPool(1, createTenants()),
+        project_id: null,
         stop: new AbortController().signal,
       }
-      const end_of_another = await limits.pool.acquire(limits.stop)
+      const end_of_another = await limits.pool.acquire(limits.stop, null)
       const waiting = attempt(async (signal) => signal.throwIfAborted(), limits)
       await vi.advanceTimersByTimeAsync(60_000)
       end_of_another()

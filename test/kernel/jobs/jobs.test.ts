@@ -233,4 +233,36 @@ describe('lanes and pools', () => {
     await jobs.idle()
     expect([most, harness.ran().length]).toEqual([2, 7])
   })
+  it('start the job of another project while one has queued more than may run at once', async () => {
+    const open = new Map<string, () => void>()
+    const jobs = harness.boot(
+      [
+        {
+          name: 'a',
+          pool: 'build',
+          run: ({ payload }) =>
+            new Promise<void>((resolve) => open.set((payload as { subject: string }).subject, resolve)),
+        },
+      ],
+      { options: { max_running: 4 } },
+    )
+    jobs.start()
+    const of = (project_id: string, name: string) =>
+      jobs.enqueue({ ...job(`app:${name}`, name), project_id: `prj_${project_id}` })
+    const end = async (name: string) => {
+      await until(() => open.has(name))
+      open.get(name)!()
+    }
+    of('ada', 'ada0')
+    await end('ada0')
+    for (let n = 0; n < 9; n += 1) of('eve', `eve${n}`)
+    await until(() => open.has('eve0'))
+    of('ada', 'ada1')
+    await end('eve0')
+    await end('ada1')
+    expect([...open.keys()]).toEqual(['ada0', 'eve0', 'ada1'])
+    for (let n = 1; n < 9; n += 1) await end(`eve${n}`)
+    await jobs.idle()
+    expect(open.size).toBe(11)
+  })
 })
