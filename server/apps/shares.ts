@@ -1,4 +1,4 @@
-import { cpus } from 'node:os'
+import { CORES } from '#server/kernel/cores'
 import { differenceOf, largerOf, NO_SHARE, type Share, sumOf } from '#server/kernel/shares'
 import { type Configuration, configurationOf } from './configuration.ts'
 import type { AppRepository, AppRow } from './repository.ts'
@@ -26,7 +26,7 @@ export function createAppShares(repository: Pick<AppRepository, 'find' | 'inProj
     const { default_cpus, default_memory_bytes } = ports.defaultLimits()
     const share = (count: number, own: Configuration['limits']): Share => ({
       memory_bytes: count * (own.memory_bytes ?? default_memory_bytes),
-      cpus: count * (own.cpus ?? default_cpus ?? cpus().length),
+      cpus: count * (own.cpus ?? default_cpus ?? CORES),
     })
     const { web, ...others } = processes ?? {}
     return sumOf([
@@ -59,6 +59,14 @@ export function createAppShares(repository: Pick<AppRepository, 'find' | 'inProj
       const before = ports.share(project_id)
       change()
       ports.requireShare(project_id, before)
+    },
+    /** Throws 409 when a project has no room for so much beside all that it may use already. */
+    requireBeside: (project_id: string, extra: Share): void =>
+      ports.requireShare(project_id, NO_SHARE, extra),
+    /** What of a share an app is not counted for anyway; nothing where it is counted for as much. */
+    beyond(id: string, share: Share): Share {
+      const row = repository.find(id)
+      return row ? largerOf(NO_SHARE, differenceOf(share, counted(row))) : share
     },
     /** Throws 409 when an app may not be deployed as it is, or as another release of it was. */
     require(id: string, other?: Configuration): void {

@@ -1,4 +1,5 @@
 import type { Jobs } from '#server/kernel/jobs/jobs'
+import { createCommands } from './commands.ts'
 import { instancesOfRelease } from './processes.ts'
 import { createRouting, NOTHING } from './routing.ts'
 import { createScaler } from './scaler.ts'
@@ -17,6 +18,7 @@ export function createDeployContext(
   const context: DeployContext = {
     ...parts,
     advance,
+    commands: createCommands(apps.requireBeside),
     routing: createRouting({
       ingress: parts.ingress,
       log: parts.log,

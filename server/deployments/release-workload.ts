@@ -26,7 +26,7 @@ export async function ensureNetworks(
 /** What a container of a release looks like. Opens its environment and files: throws SecretUnreadableError. */
 export function containerSpec(releases: Releases, release: Release, place: Place): ContainerSpec {
   const { settings } = release
-  const main = settings.stack && (serviceOf(settings, mainOf(settings)) ?? settings.stack[0])
+  const main = mainServiceOf(settings)
   if (main) return serviceSpec(releases, release, place, main)
   const mounts = [...releases.volumes(release), ...releases.files(release.id)]
   return {
@@ -43,6 +43,13 @@ export function containerSpec(releases: Releases, release: Release, place: Place
     ...(settings.shell_command ? { shell_command: settings.shell_command } : {}),
   }
 }
+
+/** What a container of the main process may use. */
+export const mainLimits = (settings: ReleaseSettings): ContainerSpec['limits'] =>
+  mainServiceOf(settings)?.limits ?? settings.limits
+
+const mainServiceOf = (settings: ReleaseSettings): ReleaseService | undefined =>
+  settings.stack && (serviceOf(settings, mainOf(settings)) ?? settings.stack[0])
 
 const serviceOf = ({ stack }: ReleaseSettings, name: string): ReleaseService | undefined =>
   stack?.find((service) => service.name === name)

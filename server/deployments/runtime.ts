@@ -1,3 +1,4 @@
+import type { Actor } from '#server/kernel/access'
 import { inMilliseconds } from '#server/kernel/clock'
 import { conflict } from '#server/kernel/errors'
 import { redactor } from '#server/kernel/redact'
@@ -6,7 +7,8 @@ import type { Instance, RunResult } from '#server/platform/engine/engine'
 import { networkOf } from '#server/platform/engine/network-name'
 import type { LogLine } from '#server/runtime-logs/schema'
 import { isOf } from './processes.ts'
-import { containerSpec } from './release-workload.ts'
+import { createAskedCommands } from './commands.ts'
+import { containerSpec, mainLimits } from './release-workload.ts'
 import { secretsOfApp, type DeployContext } from './work.ts'
 import { newId } from '#server/kernel/ids'
 
@@ -28,9 +30,10 @@ function healthOf({ state }: Instance, live: boolean): 'healthy' | 'starting' | 
 
 /** What runs of an app now: instances, their logs, and one-off commands beside them. */
 export function createRuntime(context: DeployContext) {
-  const { engine, releases, clock } = context
+  const { engine, releases, clock, commands } = context
   const app = (id: string) => context.apps.get(id)
   const secretsOf = (app_id: string): string[] => secretsOfApp(context, app_id)
+  const asked = createAskedCommands()
   /** The same for other domains, which take errors of the engine as they are; lines come without secrets. */
   const runCommand = async (
     app_id: string,
@@ -50,17 +53,20 @@ export function createRuntime(context: DeployContext) {
     const redact = redactor(secretsOf(app_id))
     const { command, purpose, timeout_ms, onLine } = requested
     const { shell_command: _own, ...spec } = containerSpec(releases, release, place)
-    await engine.ensureNetwork(networkOf(place), { project: project_id })
-    return engine.runOnce(
-      {
-        ...spec,
-        ...(typeof command === 'string' ? { shell_command: command } : { command }),
-        purpose,
-        timeout_ms,
-        onLog: (line) => onLine(redact(line.text)),
-      },
-      signal,
-    )
+    const alone = context.apps.beyond(app_id, spec.limits)
+    return commands.run(project_id, spec.limits, alone, async () => {
+      await engine.ensureNetwork(networkOf(place), { project: project_id })
+      return engine.runOnce(
+        {
+          ...spec,
+          ...(typeof command === 'string' ? { shell_command: command } : { command }),
+          purpose,
+          timeout_ms,
+          onLog: (line) => onLine(redact(line.text)),
+        },
+        signal,
+      )
+    })
   }
 
   return {
@@ -102,22 +108,26 @@ export function createRuntime(context: DeployContext) {
         .slice(-query.tail)
     },
     /** Runs one command in a fresh container of the live release and waits for its end. */
-    exec: (app_id: string, command: string | string[], timeout_s: number, signal: AbortSignal) =>
+    exec: (
+      actor: Pick<Actor, 'user_id'>,
+      app_id: string,
+      { command, timeout_s }: { command: string | string[]; timeout_s: number },
+      signal: AbortSignal,
+    ) =>
       askingEngine(async () => {
         let output = ''
         let truncated = false
-        const result = await runCommand(
-          app_id,
-          {
-            command,
-            purpose: `exec-${newId('run').slice(4, 12)}`,
-            timeout_ms: timeout_s * 1000,
-            onLine(text) {
-              if (output.length < MAX_OUTPUT) output += `${text}\n`
-              else truncated = true
-            },
+        const requested = {
+          command,
+          purpose: `exec-${newId('run').slice(4, 12)}`,
+          timeout_ms: timeout_s * 1000,
+          onLine(text: string) {
+            if (output.length < MAX_OUTPUT) output += `${text}\n`
+            else truncated = true
           },
-          signal,
+        }
+        const result = await asked.run(actor.user_id, app(app_id).project_id, () =>
+          runCommand(app_id, requested, signal),
         )
         return {
           exit_code: result.timed_out ? null : result.exit_code,
@@ -130,6 +140,16 @@ export function createRuntime(context: DeployContext) {
     /** Values that no log of the app may show. */
     secretsOf,
     runCommand,
+    /** Whether a command of an app has no room in the quotas of its project until others have ended. */
+    hasToWait(app_id: string): boolean {
+      const { live_release_id, project_id } = app(app_id)
+      const release = releases.find(live_release_id ?? '')
+      if (!release) return false
+      const share = mainLimits(release.settings)
+      return commands.hasToWait(project_id, share, context.apps.beyond(app_id, share))
+    },
+    /** What commands of a project may use together now. */
+    shareIn: commands.shareIn,
     /** Removes a command that a process which is gone has left running. */
     removeCommand: (purpose: string) => engine.removeLabelled({ run: purpose }),
     /** A text of an app without its secrets. */

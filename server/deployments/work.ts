@@ -9,10 +9,12 @@ import type { ReleaseVariables } from '#server/env/resolved'
 import type { Clock } from '#server/kernel/clock'
 import type { StepContext } from '#server/kernel/jobs/definition'
 import type { Log } from '#server/kernel/log'
+import type { Share } from '#server/kernel/shares'
 import type { Engine, PullOptions } from '#server/platform/engine/engine'
 import { MAIN_PROCESS, type Mount } from '#server/platform/engine/workload'
 import type { Git, GitCredential } from '#server/platform/git/git'
 import type { Certificate, Ingress, Route } from '#server/platform/ingress/ingress'
+import type { Commands } from './commands.ts'
 import type { DeploymentLogs } from './logs.ts'
 import { requestOf, type DeploymentRepository } from './repository.ts'
 import type { ReleaseMounts, Releases, ReleaseSettings } from './releases.ts'
@@ -48,6 +50,10 @@ export interface DeployedApps {
   nextNumber(app_id: string): number
   /** Throws 409 when instances of the project would use more than its quotas, as the app or a release of it is. */
   requireShare(app_id: string, other?: Configuration): void
+  /** Throws 409 when a project has no room for so much beside all that it may use already. */
+  requireBeside(project_id: string, extra: Share): void
+  /** What of a share an app is not counted for anyway. */
+  beyond(app_id: string, share: Share): Share
   /** Moves the app's status by an event; throws 409 when its status does not allow it. */
   transition(app_id: string, event: AppEventName, payload?: Record<string, unknown>): void
   /** Records in one transaction that a release serves (or nothing does). */
@@ -118,6 +124,8 @@ export interface DeployPorts {
   removeVolumes(app_id: string): Promise<void>
   /** Values of the app, as they are now, that must not show up in any log. */
   secretValues(app: DeployedApp): string[]
+  /** What its source and its images are fetched with; its processes do not have it. */
+  fetchSecrets(app: DeployedApp): string[]
   /** How the source in a folder is built and run. Throws a DetectionError when it is not understood. */
   detect(directory: string, overrides: DetectOptions): Promise<BuildPlan>
   /** Says that a source is on its way that `detect` will be asked for. */
@@ -174,7 +182,7 @@ export interface Scaler {
 }
 
 /** What is handed in of a deploy context; `createDeployContext` adds the rest. */
-export type DeployParts = Omit<DeployContext, 'advance' | 'routing' | 'scaler' | 'soaks'>
+export type DeployParts = Omit<DeployContext, 'advance' | 'commands' | 'routing' | 'scaler' | 'soaks'>
 
 /** What the steps of all deployments share. */
 export interface DeployContext {
@@ -196,6 +204,8 @@ export interface DeployContext {
   /** `<data>/uploads`. */
   uploads_directory: string
   scaler: Scaler
+  /** One-off commands under way, and what of quotas they take. */
+  commands: Commands
   /** Soaks by app, to be ended early; `areOver` tells that something waits for the end of one. */
   soaks: { under_way: Map<string, AbortController>; areOver(app_id: string): boolean }
   /** Moves the deployment's status by an event and tells subscribers. */
@@ -257,6 +267,12 @@ export const secretsOfApp = (
   { apps, ports, releases }: Pick<DeployContext, 'apps' | 'ports' | 'releases'>,
   app_id: string,
 ): string[] => [...ports.secretValues(apps.get(app_id)), ...releases.secretValues(app_id)]
+
+/** Values that no log of a deployment, and no message of a job, may show. */
+export const secretsOfJobs = (
+  context: Pick<DeployContext, 'apps' | 'ports' | 'releases'>,
+  app_id: string,
+): string[] => [...secretsOfApp(context, app_id), ...context.ports.fetchSecrets(context.apps.get(app_id))]
 
 /** The network of the services of one app, in which they find each other by their names. */
 export const stackNetworkOf = (app_id: string) => `ptr-${app_id.replace('_', '-')}`

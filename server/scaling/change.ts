@@ -1,4 +1,5 @@
-import { cpus, totalmem } from 'node:os'
+import { totalmem } from 'node:os'
+import { CORES } from '#server/kernel/cores'
 import type { Limits, Processes } from '#server/apps/configuration-schema'
 import { MAIN_PROCESS } from '#server/platform/engine/workload'
 import type { Actor } from '#server/kernel/access'
@@ -59,10 +60,8 @@ export function changeScale(context: ScalingContext, sleep: Pick<Sleep, 'fallAsl
       if (other) add(row.reservations, context.countOf(other))
     }
     add(reserved, count)
-    if (all.cpus > cpus().length)
-      throw conflict(
-        `All reservations together would be ${all.cpus} CPU cores, and the server has ${cpus().length}.`,
-      )
+    if (all.cpus > CORES)
+      throw conflict(`All reservations together would be ${all.cpus} CPU cores, and the server has ${CORES}.`)
     if (all.memory_bytes > totalmem())
       throw conflict(
         `All reservations together would be ${all.memory_bytes} bytes of memory, and the server has ${totalmem()}.`,

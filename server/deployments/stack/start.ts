@@ -2,6 +2,7 @@ import { Fatal } from '#server/kernel/jobs/definition'
 import { processesOf } from '../processes.ts'
 import { serviceSpec, workloadOf } from '../release-workload.ts'
 import type { Release, ReleaseService } from '../releases.ts'
+import { runToEnd } from '../run-to-end.ts'
 import { drain } from '../serving.ts'
 import { verify } from '../verify.ts'
 import { type DeployStep, targetOf, type DeployContext } from '../work.ts'
@@ -121,19 +122,11 @@ async function runOneOff(
     service,
   )
   context.logs.append(deployment_id, 'start', 'system', `Running the service ${name} to its end.`)
-  const tail: string[] = []
-  const result = await context.engine.runOnce(
-    {
-      ...spec,
-      purpose: `service-${name}`,
-      timeout_ms: ONE_OFF_TIMEOUT_MS,
-      onLog(line) {
-        context.logs.append(deployment_id, 'start', line.stream, line.text)
-        tail.push(line.text)
-        if (tail.length > TAIL) tail.shift()
-      },
-    },
-    step.signal,
+  const { tail, ...result } = await runToEnd(
+    context,
+    step,
+    { ...spec, purpose: `service-${name}`, timeout_ms: ONE_OFF_TIMEOUT_MS },
+    { step: 'start', last: TAIL },
   )
   if (result.exit_code === 0 && !result.timed_out) return
   throw new Fatal(

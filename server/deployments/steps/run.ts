@@ -1,14 +1,15 @@
 import { Fatal } from '#server/kernel/jobs/definition'
 import { missingProgram, REMEMBERED, tellingLines } from '#server/platform/engine/build/telling-lines'
+import type { RunResult } from '#server/platform/engine/engine'
 import type { Release } from '../releases.ts'
 import { containerSpec, ensureNetworks, ensureProcesses } from '../release-workload.ts'
+import { runToEnd } from '../run-to-end.ts'
 import { startStack } from '../stack/start.ts'
 import { announceStopFirst, requireVolumes, stopPrevious } from '../stop-first.ts'
 import { exited, firstExit, verify } from '../verify.ts'
 import type { DeployStep, DeployContext } from '../work.ts'
 
 const RELEASE_TIMEOUT_MS = 900_000
-const TAIL = REMEMBERED
 /** What a shell ends with for a program that it does not find. */
 const NOT_FOUND = 127
 
@@ -27,25 +28,7 @@ export async function releaseStep(context: DeployContext, step: DeployStep): Pro
   await requireVolumes(context, release, app)
   announceStopFirst(context, step)
   if (!command || trigger === 'rollback' || trigger === 'restart') return step.skip()
-  // The command writes to the volumes of the app as well.
-  await stopPrevious(context, step)
-  context.logs.append(deployment_id, 'release', 'system', `Running the release command: ${command}`)
-  const tail: string[] = []
-  const { shell_command: _own, ...spec } = containerSpec(context.releases, release, app)
-  const result = await context.engine.runOnce(
-    {
-      ...spec,
-      shell_command: command,
-      purpose: 'release',
-      timeout_ms: RELEASE_TIMEOUT_MS,
-      onLog(line) {
-        context.logs.append(deployment_id, 'release', line.stream, line.text)
-        tail.push(line.text)
-        if (tail.length > TAIL) tail.shift()
-      },
-    },
-    step.signal,
-  )
+  const { tail, ...result } = await runReleaseCommand(context, step, release, command)
   if (result.timed_out)
     throw new Fatal(
       'release_timeout',
@@ -70,6 +53,33 @@ export async function releaseStep(context: DeployContext, step: DeployStep): Pro
       tellingLines(tail),
     )
   }
+}
+
+/**
+ * It ends before the new instances start, which the app is counted for: only what it may use beyond them, as
+ * in an app without any, needs room in the quotas of the project.
+ */
+function runReleaseCommand(
+  context: DeployContext,
+  step: DeployStep,
+  release: Release,
+  command: string,
+): Promise<RunResult & { tail: string[] }> {
+  const { deployment_id, app_id } = step.payload
+  const app = context.apps.get(app_id)
+  const { shell_command: _own, ...spec } = containerSpec(context.releases, release, app)
+  const share = context.apps.beyond(app_id, spec.limits)
+  return context.commands.run(app.project_id, share, share, async () => {
+    // The command writes to the volumes of the app as well.
+    await stopPrevious(context, step)
+    context.logs.append(deployment_id, 'release', 'system', `Running the release command: ${command}`)
+    return runToEnd(
+      context,
+      step,
+      { ...spec, shell_command: command, purpose: 'release', timeout_ms: RELEASE_TIMEOUT_MS },
+      { step: 'release', last: REMEMBERED },
+    )
+  })
 }
 
 /** Starts the new instances beside the old ones, or after them where only one may write to a volume. */

@@ -6,14 +6,14 @@ import { data, IdParam } from '#server/http/schemas'
 export default endpoint({
   summary: 'Run a one-off command in the image and environment of an app',
   description:
-    'Starts a fresh container of the live release, runs the command to its end and returns its output and exit code. The container is removed afterwards.',
+    'Starts a fresh container of the live release, runs the command to its end and returns its output and exit code. The container is removed afterwards. It counts toward the quotas of the project while it runs; 4 of one user and 8 in one project run at once.',
   access: 'developer',
   scope: { noun: 'app' },
   params: IdParam,
   body: ExecRequest,
   example: { command: ['node', '--version'] },
   response: data(ExecResult),
-  errors: ['CONFLICT', 'ENGINE_UNAVAILABLE'],
+  errors: ['CONFLICT', 'RATE_LIMITED', 'ENGINE_UNAVAILABLE'],
   async handler({ actor, params, body, services }) {
     services.audit.record(actor, {
       action: 'app.exec',
@@ -24,9 +24,9 @@ export default endpoint({
     })
     return {
       data: await services.deployments.runtime.exec(
+        actor,
         params.id,
-        body.command,
-        body.timeout_s,
+        body,
         AbortSignal.timeout((body.timeout_s + 60) * 1000),
       ),
     }
