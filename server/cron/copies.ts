@@ -27,6 +27,9 @@ export function createCronCopies({ ofApp, request, add, change }: CronCopyParts)
       enabled: row.enabled === 1,
     }
   }
+  /** A copy without a body had none: one that the job got since is not kept. */
+  const whole = <T extends Pick<NewCronJob, 'http'>>(columns: T): T =>
+    columns.http ? { ...columns, http: { ...columns.http, body: columns.http.body ?? null } } : columns
   return {
     snapshot: (app_id: string): Record<string, unknown>[] => own(app_id).map(copyOf),
     /**
@@ -48,7 +51,7 @@ export function createCronCopies({ ofApp, request, add, change }: CronCopyParts)
           const { app_id: _app, ...columns } = output
           if (!present) add(actor, output)
           else if (JSON.stringify(copyOf(present)) !== JSON.stringify(given))
-            change(actor, present.id, columns)
+            change(actor, present.id, whole(columns))
           return []
         } catch (error) {
           if (error instanceof ApiError) return [`Cron job ${output.name}: ${error.message}`]

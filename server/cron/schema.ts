@@ -66,13 +66,22 @@ const HttpCall = v.pipe(
           HeaderName,
           v.pipe(v.string(), v.maxLength(4096), v.regex(/^[^\u0000-\u001f\u007f]*$/), SECRET),
         ),
-        v.description('Kept encrypted and shown as `********`, which leaves a header as it is.'),
+        v.description(
+          'Kept encrypted and shown as `********`, which leaves a header as it is as long as the call goes to the same scheme, host and port.',
+        ),
         v.examples([{ Authorization: 'Bearer 9f2b7c1e' }]),
       ),
     ),
     body: v.optional(
       v.nullable(
-        v.pipe(v.string(), v.maxLength(65_536), SECRET, v.description('Kept encrypted and never shown.')),
+        v.pipe(
+          v.string(),
+          v.maxLength(65_536),
+          SECRET,
+          v.description(
+            'Kept encrypted and never shown. Left out of a change, the stored one stays as long as the call goes to the same scheme, host and port; null removes it.',
+          ),
+        ),
       ),
     ),
   }),
@@ -160,7 +169,9 @@ export const CronRun = v.pipe(
     attempts: v.pipe(v.number(), v.description('How often it was tried.')),
     exit_code: v.nullable(v.number()),
     http_status: v.nullable(v.number()),
-    error: v.nullable(v.pipe(v.string(), v.description('What went wrong, in one sentence.'))),
+    error: v.nullable(
+      v.pipe(v.string(), v.description('What went wrong, or why it waits, in one sentence.')),
+    ),
     output: v.pipe(
       v.string(),
       v.description(

@@ -6,6 +6,7 @@ import { newId } from '#server/kernel/ids'
 import { orThrow } from '#server/kernel/or-throw'
 import { limits, MASK, paged, type Paging } from '#server/kernel/schemas'
 import type { Wanted } from '#server/kernel/page'
+import { requireSamePlace } from '#server/kernel/same-place'
 import type { Base } from '#server/platform/base'
 import { createCronCopies } from './copies.ts'
 import { declaredCronJobs, type DeclaredCronJob } from './declared.ts'
@@ -31,6 +32,7 @@ export interface CronOptions extends Pick<Base, 'db' | 'clock' | 'events' | 'job
 }
 const MOST_JOBS = 100
 const RUNS_KEPT = 100
+const originOf = (url: string) => new URL(url).origin
 const INACTIVE = new Set(['stopped', 'deleting'])
 
 /** Commands and calls on a schedule. */
@@ -84,19 +86,25 @@ export function createCron({ db, clock, events, jobs, secrets, log, audit, ports
     const fault = faultOf(expression, timezone, clock.now())
     if (fault) throw invalid('expression', fault)
   }
-  /** Columns of an HTTP call; masked headers and a body that is left out stay as they are. */
+  /** Columns of an HTTP call; masked headers and a body that is left out stay, for the server they were given for. */
   const callColumns = (id: string, http: HttpCall, before?: CronJobRow) => {
     ports.checkUrl(http.url)
     const old = before ? openRequest(secrets, before) : {}
+    const kept = <T>(path: string, value: T, instead?: string): T => {
+      requireSamePlace(`http.${path}`, before?.url ? originOf(before.url) : null, originOf(http.url), instead)
+      return value
+    }
     const headers = Object.fromEntries(
       Object.entries(http.headers ?? {}).map(([name, value]) => {
-        const kept = own(old.headers, name)
-        if (value === MASK && kept === undefined)
+        if (value !== MASK) return [name, value]
+        const stored = own(old.headers, name)
+        if (stored === undefined)
           throw invalid(`http.headers.${name}`, 'is the mask, and there is no header for it to keep.')
-        return [name, value === MASK ? kept! : value]
+        return [name, kept(`headers.${name}`, stored)]
       }),
     )
-    const body = http.body === undefined ? (old.body ?? null) : http.body
+    const body =
+      http.body === undefined && old.body ? kept('body', old.body, ', or as null') : (http.body ?? null)
     const is_empty = Object.keys(headers).length === 0 && !body
     return {
       command: null,

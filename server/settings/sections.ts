@@ -1,5 +1,6 @@
 import { own } from '#server/kernel/own'
 import { invalid } from '#server/kernel/errors'
+import { placeOf, requireSamePlace } from '#server/kernel/same-place'
 import { MASK } from '#server/kernel/schemas'
 import {
   type AcmeSettings,
@@ -108,10 +109,8 @@ export const masked = <T>(value: T, paths: readonly string[]): T =>
 function destinationOf(name: SectionName, value: unknown): string {
   if (name === 'smtp') return JSON.stringify(['host', 'port', 'security'].map((key) => inside(value, key)))
   if (name === 'acme') return JSON.stringify(['directory_url', 'eab.kid'].map((path) => inside(value, path)))
-  const config = Object.entries((inside(value, 'config') ?? {}) as Record<string, unknown>)
-    .filter(([key]) => /(host|server|port|url|endpoint)$/.test(key))
-    .sort(([a], [b]) => (a < b ? -1 : 1))
-  return JSON.stringify([inside(value, 'provider'), config])
+  const config = (inside(value, 'config') ?? {}) as Record<string, unknown>
+  return JSON.stringify([inside(value, 'provider'), placeOf(config)])
 }
 
 /**
@@ -125,7 +124,7 @@ export function secretsAfter(
   sent: unknown,
   before: { value: unknown; secrets(): SecretValues },
 ): SecretValues {
-  const same_place = destinationOf(name, sent) === destinationOf(name, before.value)
+  const places = [destinationOf(name, before.value), destinationOf(name, sent)] as const
   const kept = paths.flatMap((path): [string, string][] => {
     const given = inside(sent, path)
     const holder = path.includes('.') ? inside(sent, path.slice(0, path.lastIndexOf('.'))) : sent
@@ -135,8 +134,7 @@ export function secretsAfter(
     const is_stored = inside(before.value, path) === MASK
     if (!is_stored && given === undefined) return []
     if (!is_stored) throw invalid(path, 'is a mask, but nothing is stored. Send the value itself.')
-    if (!same_place)
-      throw invalid(path, 'must be sent again, because it would go to another place than before.')
+    requireSamePlace(path, ...places)
     return [[path, own(before.secrets(), path)!]]
   })
   return Object.fromEntries(kept)

@@ -6,7 +6,9 @@ import type { Db } from '#server/kernel/db'
 import { ApiError, conflict, invalid, notFound } from '#server/kernel/errors'
 import type { Events } from '#server/kernel/events'
 import { newId } from '#server/kernel/ids'
+import { own } from '#server/kernel/own'
 import { selectPage } from '#server/kernel/page'
+import { placeOf, requireSamePlace } from '#server/kernel/same-place'
 import { limits, paged, type Paging } from '#server/kernel/schemas'
 import { openReadable, type Secrets } from '#server/kernel/secrets'
 import { type ObjectStore, ObjectStoreError } from '#server/platform/objectstore/objectstore'
@@ -104,6 +106,12 @@ export function createStorageProviders({ db, clock, secrets, events, audit, port
         : null,
     }
   }
+  /** Secrets that a change does not name stay, for the server they were given for. */
+  const requireSentAgain = (row: StorageProviderRow, sent: Fields, after: Fields) => {
+    for (const name of Object.keys(secretsOf(row)))
+      if (own(sent, name) === undefined && own(after, name) !== undefined)
+        requireSamePlace(`config.${name}`, placeOf(JSON.parse(row.config) as Fields), placeOf(after))
+  }
   const requireFree = (name: string, own?: string) => {
     const found = repository.findByName(name)
     if (found && found.id !== own) throw conflict(`There is a destination named ${name} already.`)
@@ -185,6 +193,7 @@ export function createStorageProviders({ db, clock, secrets, events, audit, port
           ])
         }
         config = parsed.output as Fields
+        requireSentAgain(before, change.config, config)
         await tryOut(before.kind, config)
       }
       return db.tx(() => {

@@ -142,6 +142,42 @@ describe('a cron job', () => {
     await at('2026-03-01T12:00:00.000Z')
     expect(await runs(id)).toMatchObject([{ status: 'succeeded', attempts: 3, exit_code: 0, error: null }])
   })
+  it('holds nobody up while it waits to be tried again', async () => {
+    await deployed()
+    const failing = await added({ overlap: 'allow', retries: 10, retry_delay_s: 3600, name: 'failing' })
+    const other = await added({ name: 'other', command: 'other' })
+    behave((spec) => ({ exit_code: spec.shell_command === 'other' ? 0 : 1 }))
+    for (let n = 0; n < 9; n += 1) await developer().post(`/api/cron-jobs/${failing}/run`)
+    await developer().post(`/api/cron-jobs/${other}/run`)
+    await expect.poll(() => states(other), { interval: 5 }).toEqual(['succeeded'])
+    expect(await states(failing)).toEqual(Array(9).fill('running'))
+  })
+  it('counts toward the quotas of its project: it waits for other commands, and runs alone where apps fill them', async () => {
+    await deployed()
+    const project_id = (await developer().get(`/api/apps/${app_id}`)).body.data.project_id
+    const memory_bytes = api.services.projects.share(project_id).memory_bytes * 2
+    const limit = (quotas: object) => api.as('admin').put(`/api/projects/${project_id}`, { quotas })
+    await limit({ memory_bytes })
+    const long = await added({ command: 'long', name: 'long' })
+    const short = await added({ command: 'short', name: 'short' })
+    behave((spec) => ({ hang: spec.shell_command === 'long' }))
+    await developer().post(`/api/cron-jobs/${long}/run`)
+    await expect.poll(() => commands().length, { interval: 5 }).toBe(1)
+    await developer().post(`/api/cron-jobs/${short}/run`)
+    const error = expect.stringContaining('begins once enough of them have ended.')
+    await expect
+      .poll(() => runs(short), { interval: 5 })
+      .toMatchObject([{ status: 'queued', error, attempts: 0 }])
+    await developer().delete(`/api/cron-jobs/${long}`)
+    await api.services.jobs.stop()
+    // It looks again at once, as after a restart.
+    api.services.jobs.start()
+    await api.services.jobs.idle()
+    expect(await runs(short)).toMatchObject([{ status: 'succeeded', error: null, attempts: 1 }])
+    await limit({ memory_bytes: memory_bytes / 2 })
+    await at('2026-03-01T12:00:00.000Z')
+    expect((await runs(short))[0]).toMatchObject({ status: 'succeeded', error: null })
+  })
   it('keeps the last 64 KiB of a long output', async () => {
     await deployed()
     const id = await added()
@@ -396,6 +432,30 @@ describe('an HTTP call', () => {
     const change = { http: { url: 'https://example.com/other', headers: { Authorization: '********' } } }
     expect((await developer().put(`/api/cron-jobs/${id}`, change)).status).toBe(200)
     expect((await add({ command: undefined, http: change.http })).status).toBe(422)
+  })
+  it.each([
+    [
+      'a header',
+      { headers: { Authorization: '********' }, body: null },
+      /^http\.headers\.Authorization: must be sent again/,
+    ],
+    ['a body', {}, /^http\.body: must be sent again/],
+  ])('never takes %s that is hidden to another server', async (_what, rest, message) => {
+    await deployed()
+    const headers = { Authorization: 'Bearer 9f2b7c1e55aa00dd' }
+    const http = { url: 'https://example.com/tasks', headers, body: 'a private body' }
+    const path = `/api/cron-jobs/${await added({ command: undefined, http })}`
+    const stored = () => api.kernel.db.sql('SELECT url, request FROM cron_jobs').get()
+    const before = stored()
+    for (const url of ['https://evil.example.net/', 'https://example.com:8443/tasks']) {
+      const { status, body } = await developer().put(path, { http: { url, ...rest } })
+      expect([status, body.error?.message, stored()]).toEqual([422, expect.stringMatching(message), before])
+    }
+    const moved = { url: 'https://example.net/', headers, body: null }
+    expect((await developer().put(path, { http: moved })).body.data.http).toMatchObject({
+      url: moved.url,
+      has_body: false,
+    })
   })
   it.each([
     'http://169.254.169.254/',

@@ -148,6 +148,22 @@ describe('PUT /api/storage-providers/:id', () => {
     expect((await change({ config: { bucket: 7 } })).body.error.message).toMatch(/^config\.bucket: /)
     expect((await api.as('admin').post(`/api/storage-providers/${id}/test`)).status).toBe(200)
   })
+  it('never takes a kept secret to another server, not even to try it', async () => {
+    const path = async (body: object) => `/api/storage-providers/${(await add(body)).body.data.id}`
+    const [to_bucket, to_server] = [await path(bucket()), await path(server())]
+    const before = s3.requests.length
+    const refused = [
+      await api
+        .as('admin')
+        .put(to_bucket, { config: { endpoint: s3.endpoint.replace('127.0.0.1', 'localhost') } }),
+      await api.as('admin').put(to_server, { config: { port: sftp.port + 1 } }),
+    ]
+    expect(refused.map(({ status, body }) => [status, body.error?.message])).toEqual([
+      [422, expect.stringMatching(/^config\.secret_access_key: must be sent again/)],
+      [422, expect.stringMatching(/^config\.private_key: must be sent again/)],
+    ])
+    expect(s3.requests).toHaveLength(before)
+  })
   it('makes one the default, and one only', async () => {
     const { id } = (await add(bucket())).body.data
     await api.as('admin').put(`/api/storage-providers/${id}`, { is_default: true })
