@@ -6,7 +6,7 @@ import type { Change, Changes, Draft } from './changes.ts'
 import { entriesOf, saidOf } from './import.ts'
 import type { VariableRepository, VariableRow } from './repository.ts'
 import type { VariableImport, VariableReport } from './schema.ts'
-import { keptBy, type PlainVariable, scopesOf, type Vault } from './values.ts'
+import { keptBy, type PlainVariable, requireSentToShow, scopesOf, type Vault } from './values.ts'
 
 interface ImportParts {
   db: Db
@@ -52,6 +52,9 @@ export function createImports({ db, repository, vault, changes, ...parts }: Impo
       ...scopesOf(said.scopes, before),
       comment: said.comment === undefined ? (row?.comment ?? null) : said.comment,
     }
+    const path = `${pathOf(body)}: ${key}`
+    // An import has no values for previews: whoever has one takes the secret away with a change of its own.
+    requireSentToShow(before, plain, { value }, { value: path, preview_value: path })
     return { draft: changes.draft({ ...place, key }, row, plain, pathOf(body), before), plain }
   }
   /** Whether a draft was worked out from what is there now. */

@@ -34,6 +34,10 @@ export function createRevert(
       )
     const now = row && open(row)
     const { value, secret, build, runtime } = live
+    if (now?.secret && !secret && now.preview_value !== null)
+      throw conflict(
+        `${key} is a secret now, and its value for previews would be shown. Take that away, or set ${key} anew.`,
+      )
     const plain: PlainVariable = {
       value,
       secret,

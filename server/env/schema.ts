@@ -37,7 +37,7 @@ const PreviewValue = v.nullable(
 const Secret = v.pipe(
   v.boolean(),
   v.description(
-    'Whether answers mask the value and logs leave it out. Default: true for names such as …_PASSWORD, …_TOKEN, …_SECRET or …_API_KEY and for addresses with a password in them.',
+    'Whether answers mask the value and logs leave it out. Default: true for names such as …_PASSWORD, …_TOKEN, …_SECRET or …_API_KEY and for addresses with a password in them. What makes a secret plain sends its values again.',
   ),
 )
 const Scopes = v.pipe(

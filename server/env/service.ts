@@ -22,7 +22,14 @@ import {
   variableDifferences,
 } from './resolved.ts'
 import type { NewVariable, SharedVariables, VariableChange, VariableReport } from './schema.ts'
-import { createVault, keptBy, type PlainVariable, scopesOf, type StoredVariable } from './values.ts'
+import {
+  createVault,
+  keptBy,
+  type PlainVariable,
+  requireSentToShow,
+  scopesOf,
+  type StoredVariable,
+} from './values.ts'
 import { seemsSecret } from '#server/kernel/secret-names'
 import { createVariableViews } from './view.ts'
 
@@ -143,6 +150,7 @@ export function createVariables({ db, clock, secrets, events, audit, ports }: Va
           ...scopesOf(body.scopes, { build: row.build === 1, runtime: row.runtime === 1 } as PlainVariable),
           comment: body.comment === undefined ? row.comment : body.comment,
         }
+        requireSentToShow(before, plain, body, { value: 'value', preview_value: 'preview_value' })
         const change = changes.put(actor, { project_id, app_id, key }, row, plain, 'value')
         resolvedIn(project_id)(plain, 'value')
         finish(actor, { project_id, app_id, id: row.id }, 'variable.update', reportOf([change], []))
@@ -205,7 +213,8 @@ export function createVariables({ db, clock, secrets, events, audit, ports }: Va
           if (named.has(key)) throw invalid(`${path}.key`, `names ${key} a second time.`)
           named.add(key)
           const row = existing.get(key)
-          const value = keptBy(sent, row && vault.openReadable(row)?.value)
+          const before = row && vault.openReadable(row)
+          const value = keptBy(sent, before?.value)
           if (value === undefined) throw invalid(`${path}.value`, 'is required for a variable that is new.')
           const plain: PlainVariable = {
             value,
@@ -215,7 +224,9 @@ export function createVariables({ db, clock, secrets, events, audit, ports }: Va
             runtime: true,
             comment: comment === undefined ? (row?.comment ?? null) : comment,
           }
-          return changes.put(actor, { project_id, app_id: null, key }, row, plain, `${path}.value`)
+          const field = `${path}.value`
+          requireSentToShow(before, plain, { value: sent }, { value: field, preview_value: field })
+          return changes.put(actor, { project_id, app_id: null, key }, row, plain, field, before)
         })
         const gone = [...existing.values()].filter(({ key }) => !named.has(key))
         for (const row of gone) changes.remove(actor, row)

@@ -1,4 +1,5 @@
 import { type Secrets, SecretUnreadableError } from '#server/kernel/secrets'
+import { invalid } from '#server/kernel/errors'
 import { MASK } from '#server/kernel/schemas'
 import type { VariableRow } from './repository.ts'
 
@@ -73,6 +74,29 @@ export const changedFields = (before: PlainVariable, after: PlainVariable): stri
 /** A value as it was sent, or the one that a mask stands for. */
 export const keptBy = (sent: string | undefined, before: string | undefined): string | undefined =>
   sent === undefined || (sent === MASK && before !== undefined) ? before : sent
+
+/**
+ * Refuses a change that would show a stored secret to everybody who reads variables: what is no secret any more
+ * has to be sent, and a reveal is the only way to read what is stored, since that is told.
+ *
+ * @param paths the fields that a 422 names.
+ */
+export function requireSentToShow(
+  before: PlainVariable | undefined,
+  after: PlainVariable,
+  sent: { value?: string | undefined; preview_value?: string | null | undefined },
+  paths: { value: string; preview_value: string },
+): void {
+  if (!before?.secret || after.secret) return
+  for (const field of ['value', 'preview_value'] as const) {
+    const is_kept = sent[field] === undefined || sent[field] === MASK
+    if (is_kept && before[field] !== null)
+      throw invalid(
+        paths[field],
+        'must be sent again by who makes a secret plain, since everybody would see it.',
+      )
+  }
+}
 
 export const scopesOf = (scopes: readonly string[] | undefined, before?: PlainVariable) => ({
   build: scopes?.includes('build') ?? before?.build ?? true,

@@ -122,6 +122,44 @@ describe('a variable', () => {
     expect((await add({ key, value })).body.data.secret).toBe(secret)
     expect((await add({ key: `${key}_2`, value, secret: !secret })).body.data.secret).toBe(!secret)
   })
+  it('is made plain only by who sends its values, and never without a line in the audit log', async () => {
+    const preview_value = 'sk_test_of_previews'
+    await add({ key: 'A_TOKEN', value: SECRET, preview_value })
+    await share([{ key: 'B_TOKEN', value: SECRET }])
+    const before = audited().length
+    const change = (body: object) => developer().put(`${env}/A_TOKEN`, { secret: false, ...body })
+    const details = { A_TOKEN: { secret: false } }
+    const imported = (value: string) =>
+      developer().post(`${env}/import`, { variables: { A_TOKEN: value }, details })
+    const refused = [
+      await change({}),
+      await change({ value: '********' }),
+      await change({ value: SECRET }),
+      await change({ value: SECRET, preview_value: '********' }),
+      await imported('********'),
+      await imported(SECRET),
+      await share([{ key: 'B_TOKEN', secret: false }]),
+      await share([{ key: 'B_TOKEN', value: '********', secret: false }]),
+    ]
+    expect(refused.map(({ status, body }) => [status, body.error?.details[0].path])).toEqual([
+      [422, 'value'],
+      [422, 'value'],
+      [422, 'preview_value'],
+      [422, 'preview_value'],
+      [422, 'variables: A_TOKEN'],
+      [422, 'variables: A_TOKEN'],
+      [422, 'variables.0.value'],
+      [422, 'variables.0.value'],
+    ])
+    expect(refused.at(-1)!.body.error.message).toContain('must be sent again')
+    for (const path of [env, `/api/projects/${project_id}/env`])
+      expect((await api.as('viewer').get(path)).text).not.toMatch(/sk_(live|test)/)
+    expect(audited()).toHaveLength(before)
+    expect([
+      (await change({ value: SECRET, preview_value: null })).status,
+      (await share([{ key: 'B_TOKEN', value: SECRET, secret: false }])).status,
+    ]).toEqual([200, 200])
+  })
   it('keeps its secret when the mask is sent back, and counts no change', async () => {
     await add({ key: 'A_TOKEN', value: SECRET })
     const answer = await developer().put(`${env}/A_TOKEN`, { value: '********', comment: 'x' })
