@@ -3,3 +3,9 @@ const HIDDEN = /[\u0000-\u001f\u007f-\u009f\u2028\u2029\u202a-\u202e\u2066-\u206
 
 /** Whether a text is more than one line, or is shown as another than it is: names stand in logs, mails and lists. */
 export const hasControl = (text: string): boolean => HIDDEN.test(text)
+
+/** A text as one line that is shown as it is. */
+export const oneLine = (text: string): string => text.replace(new RegExp(`${HIDDEN.source}+`, 'g'), ' ')
+
+/** A text of many lines without anything else that is hidden. */
+export const plainText = (text: string): string => text.split(/\r?\n/).map(oneLine).join('\n')

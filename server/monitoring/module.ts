@@ -13,7 +13,7 @@ const WATCHED = new Set(['app', 'database'])
 
 interface Needs {
   traffic: Pick<Traffic, 'samples'>
-  webhooks: { projectOf(id: string): string | undefined }
+  webhooks: { channelProject(id: string): string | undefined }
   projects: { nameOf(id: string): string | undefined }
   addresses: Pick<Addresses, 'public_url'>
 }
@@ -29,7 +29,7 @@ function createMonitoringDomain(base: Base, use: Needs) {
           .sources('overview')
           .filter(({ kind }) => WATCHED.has(kind))
           .flatMap((source) => source.all() as MonitoredResource[]),
-      channelProject: (id) => use.webhooks.projectOf(id),
+      channelProject: (id) => use.webhooks.channelProject(id),
       instances: async () =>
         (await engine.runningInstances()).flatMap(({ id, owner }): SampledInstance[] =>
           owner.kind === 'app' || owner.kind === 'database'

@@ -1,6 +1,8 @@
 import type { Addresses } from '#server/addresses/service'
 import type { Apps } from '#server/apps/service'
 import type { Previews } from '#server/previews/service'
+import type { People } from '#server/projects/members'
+import type { Projects } from '#server/projects/service'
 import type { DeploymentsDomain } from '#server/deployments/contract'
 import type { GitAccess } from '#server/git-credentials/module'
 import { PLATFORM } from '#server/kernel/access'
@@ -16,7 +18,9 @@ interface Needs {
   apps: Pick<Apps, 'find' | 'sources'>
   deployments: Pick<DeploymentsDomain, 'enqueue' | 'get' | 'branchOf'>
   git_credentials: Pick<GitAccess, 'credentialFor'>
+  identity: { people: Pick<People, 'find'> }
   previews: Pick<Previews, 'opened' | 'closed' | 'pushed' | 'ofRunner' | 'find'>
+  projects: Pick<Projects, 'rolesOf'>
   settings: { mail: Mail }
 }
 
@@ -66,6 +70,12 @@ function createWebhooksDomain(base: Base, use: Needs) {
       repositoryOf(app_id) {
         const row = use.apps.find(app_id)
         return row?.git_url ? { name: row.name, git_url: row.git_url } : undefined
+      },
+      isMember(project_id, email) {
+        const user = use.identity.people.find({ email })
+        return (
+          user !== undefined && use.projects.rolesOf(user.id).some((one) => one.project_id === project_id)
+        )
       },
       public_url: () => use.addresses.public_url(),
       dashboard_url: () => use.addresses.chosen_url() ?? null,

@@ -30,7 +30,7 @@ export function createWebhookRepository(db: Db) {
   return {
     page: (
       project_ids: readonly string[] | undefined,
-      { project_id, app_id, kind }: { project_id?: Wanted; app_id?: Wanted; kind?: Wanted },
+      filter: { project_id?: Wanted; app_id?: Wanted; kind?: Wanted; all_projects?: Wanted },
       ...span: Span
     ): Page<WebhookRow> =>
       selectPage<WebhookRow>(
@@ -38,7 +38,7 @@ export function createWebhookRepository(db: Db) {
         {
           table: 'webhooks',
           project_ids,
-          equals: { project_id, app_id, kind },
+          equals: { ...filter },
         },
         span,
       ),

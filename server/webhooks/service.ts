@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import * as v from 'valibot'
-import { type Actor, authorize, developerProjects } from '#server/kernel/access'
+import { type Actor, authorize, developerProjects, isAdministrator } from '#server/kernel/access'
 import type { AuditTrail } from '#server/kernel/audit'
 import { conflict, invalid, notFound } from '#server/kernel/errors'
 import type { Events } from '#server/kernel/events'
@@ -16,6 +16,7 @@ import { createDeliveryRepository, deliveryView } from './deliveries.ts'
 import { createForgeCalls, isFine } from './forge-calls.ts'
 import { findForge } from './forges/forges.ts'
 import { createInbound, digestOf, type InboundOptions, type InboundPorts } from './inbound.ts'
+import { createMailboxes } from './mailboxes.ts'
 import { findNotifier } from './notifiers/notifiers.ts'
 import { USUAL_EVENTS } from './notices.ts'
 import { createWebhookRepository, type WebhookRow } from './repository.ts'
@@ -28,6 +29,8 @@ import { type Shown, webhookView } from './view.ts'
 export interface WebhookPorts extends InboundPorts, TellingPorts, CommentPorts {
   /** Address of the API as others reach it, without a slash at the end. */
   public_url(): string
+  /** Whether an address is that of somebody who can act in a project. */
+  isMember(project_id: string, email: string): boolean
 }
 export interface WebhookOptions extends Pick<InboundOptions, 'db' | 'clock' | 'secrets'> {
   log: Log
@@ -52,15 +55,20 @@ export function createWebhooks(options: WebhookOptions) {
   const call = createForgeCalls({ client, clock })
   const comments = createComments({ db, clock, call, ports })
   const telling = createTelling({ db, clock, secrets, events, webhooks, deliveries, comments, ports })
+  const mailboxes = createMailboxes({ clock, isMember: ports.isMember })
   const sender = createSender({
     clock,
     log,
     client,
     mail: () => options.mail,
     deliveries,
-    requestOf: telling.requestOf,
-    ended(row, { is_gone }) {
+    requestOf(row) {
       const hook = webhooks.find(row.webhook_id)
+      return (hook && mailboxes.refusal(hook)) ?? telling.requestOf(row)
+    },
+    ended(row, { is_gone, succeeded }) {
+      const hook = webhooks.find(row.webhook_id)
+      if (hook && succeeded) mailboxes.sent(hook)
       // The receiver asked for no more: asking on would be rude, and a person has to look at it anyway.
       if (hook && is_gone) webhooks.update({ ...hook, enabled: 0, updated_at: clock.iso() })
     },
@@ -70,6 +78,15 @@ export function createWebhooks(options: WebhookOptions) {
   const get = (id: string): WebhookRow => {
     const row = webhooks.find(id)
     if (!row) throw notFound('webhook')
+    return row
+  }
+  /**
+   * A webhook, for somebody who may use it. One for all projects lies in a project, whose members have no part
+   * in what it tells of the others.
+   */
+  const getFor = (actor: Actor, id: string, effect: 'read' | 'write' = 'write'): WebhookRow => {
+    const row = get(id)
+    if (row.all_projects) authorize(actor, 'admin', undefined, effect)
     return row
   }
   const view = (row: WebhookRow, shown: Shown = {}): Webhook =>
@@ -173,6 +190,7 @@ export function createWebhooks(options: WebhookOptions) {
         updated_at: at,
         ...sealed,
       }
+      mailboxes.requireRecipient(actor, row)
       webhooks.insert(row)
       record(actor, 'create', null, row)
       return view(row, body.kind === 'deployment' ? { token: (shown as Shown).token } : shown)
@@ -217,16 +235,25 @@ export function createWebhooks(options: WebhookOptions) {
       telling.stop()
       await sender.stop()
     },
-    projectOf: (id: string) => webhooks.find(id)?.project_id,
+    /** The project of a receiver that alerts may name; undefined for whatever else has that id. */
+    channelProject(id: string): string | undefined {
+      const row = webhooks.find(id)
+      return row?.kind === 'notification' ? row.project_id : undefined
+    },
     list(actor: Actor, filter: { project_id?: Wanted; app_id?: Wanted; kind?: Wanted }, paging: Paging) {
-      const { rows, total } = webhooks.page(developerProjects(actor), filter, ...limits(paging))
+      // Only administrators can use those for all projects.
+      const all_projects = isAdministrator(actor) ? undefined : '0'
+      const { rows, total } = webhooks.page(
+        developerProjects(actor),
+        { ...filter, all_projects },
+        ...limits(paging),
+      )
       return paged({ rows: rows.map((row) => view(row)), total }, paging)
     },
     add,
     change: (actor: Actor, id: string, body: WebhookChange): Webhook =>
       db.tx(() => {
-        const before = get(id)
-        if (before.all_projects) authorize(actor, 'admin')
+        const before = getFor(actor, id)
         if (body.events && before.kind !== 'notification')
           throw invalid('events', 'are for notifications only.')
         const { shown, ...sealed } = changed(before, body)
@@ -238,6 +265,7 @@ export function createWebhooks(options: WebhookOptions) {
           events: body.events ? JSON.stringify(body.events) : before.events,
           updated_at: clock.iso(),
         }
+        if (row.target !== before.target) mailboxes.requireRecipient(actor, row)
         webhooks.update(row)
         record(actor, body.rotate ? 'rotate' : 'update', before, row)
         wakeSoon()
@@ -245,32 +273,34 @@ export function createWebhooks(options: WebhookOptions) {
       }),
     remove: (actor: Actor, id: string): void =>
       db.tx(() => {
-        const row = get(id)
-        if (row.all_projects) authorize(actor, 'admin')
+        const row = getFor(actor, id)
         webhooks.delete(id)
         record(actor, 'delete', row, null)
       }),
     /** Sends a message now and tells how it went, without what the receiver said. */
-    async test(id: string): Promise<WebhookTest> {
-      const row = get(id)
+    async test(actor: Actor, id: string): Promise<WebhookTest> {
+      const row = getFor(actor, id)
       if (row.kind !== 'notification')
         throw conflict('Only notifications can be tested from here; let the forge send a test event.')
+      mailboxes.takeTest(actor, row)
       const request = telling.requestFor(row, telling.testNotice(row))
       const { succeeded, response_status, duration_ms, detail } = await attemptRequest(request, {
         client,
         clock,
         mail: () => options.mail,
       })
+      if (succeeded) mailboxes.sent(row)
       return { succeeded, response_status, duration_ms, detail }
     },
-    deliveries(id: string, status: Wanted, paging: Paging) {
-      const { rows, total } = deliveries.page(get(id).id, status, ...limits(paging))
+    deliveries(actor: Actor, id: string, status: Wanted, paging: Paging) {
+      const hook = getFor(actor, id, 'read')
+      const { rows, total } = deliveries.page(hook.id, status, ...limits(paging))
       return paged({ rows: rows.map(deliveryView), total }, paging)
     },
     /** Sends or does again what a delivery was about. */
     redeliver: (actor: Actor, id: string, delivery_id: string) =>
       db.tx(() => {
-        const hook = get(id)
+        const hook = getFor(actor, id)
         const row = deliveries.find(delivery_id)
         if (row?.webhook_id !== id) throw notFound('delivery')
         if (row.status === 'pending') throw conflict('This delivery is still being sent.')

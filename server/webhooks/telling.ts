@@ -86,6 +86,25 @@ export function createTelling(options: TellingOptions) {
     return deliveries.insert(row)
   }
 
+  /**
+   * The receivers that the rule of an alert names. Undefined where it names none, or none that belongs to the
+   * project of the alert any more: an alert is told to somebody. The alert of a project is for its own receivers
+   * and those of all projects, whatever a rule of the installation names.
+   */
+  const namedBy = ({ type, payload, project_id, created_at }: PlatformEvent): WebhookRow[] | undefined => {
+    const ids = type.startsWith('alert.') ? ((payload.channels ?? []) as string[]) : []
+    const named = ids
+      .flatMap((id) => webhooks.find(id) ?? [])
+      .filter(
+        (hook) =>
+          hook.kind === 'notification' &&
+          (project_id === null || hook.all_projects === 1 || hook.project_id === project_id),
+      )
+    return named.length === 0
+      ? undefined
+      : named.filter((hook) => hook.enabled === 1 && hook.created_at <= created_at)
+  }
+
   const notify = (event: PlatformEvent): boolean => {
     // Of a preview its own events are told, as those of the app that people know.
     if (event.app_id && ports.previewOf(event.app_id)) return false
@@ -93,9 +112,11 @@ export function createTelling(options: TellingOptions) {
       dashboard: ports.dashboard_url(),
       app: event.app_id ? ports.appName(event.app_id) : undefined,
     }
-    const asking = webhooks
-      .listeners(event.project_id, event.app_id, event.created_at)
-      .filter(({ events: patterns }) => isAskedFor(event.type, JSON.parse(patterns) as string[]))
+    const asking =
+      namedBy(event) ??
+      webhooks
+        .listeners(event.project_id, event.app_id, event.created_at)
+        .filter(({ events: patterns }) => isAskedFor(event.type, JSON.parse(patterns) as string[]))
     for (const hook of asking)
       queue(hook, event.type, `event:${event.seq}`, (id) => noticeOf(id, event, names))
     return asking.length > 0
@@ -236,8 +257,9 @@ export function createTelling(options: TellingOptions) {
       type: 'test',
       created_at: clock.iso(),
       severity: 'info',
-      title: `Portreeve can reach ${hook.name}.`,
-      text: 'This is a test message.',
+      // What people call it stands in quotes below: a title is what Portreeve says.
+      title: 'A test message of Portreeve',
+      text: `Somebody tested the notification "${hook.name}", which sends here.`,
       url: ports.dashboard_url(),
       data: { webhook_id: hook.id, project_id: hook.project_id },
     }),

@@ -64,6 +64,14 @@ describe('a message to', () => {
     const { mail } = email.request(notice, { to: 'ops@example.com' }, now_s)
     expect(mail).toMatchObject({ to: 'ops@example.com', text: expect.stringContaining(notice.url!) })
   })
+  it('a mailbox gets a subject of one line, and no mark that shows text in another order', () => {
+    const hidden = { ...notice, title: 'One\r\nBcc: two\u202e', text: 'first\nsecond\u0007' }
+    const { mail } = email.request(hidden, { to: 'ops@example.com' }, now_s)
+    expect([mail!.subject, mail!.text]).toEqual([
+      'One Bcc: two ',
+      expect.stringContaining('first\nsecond \n'),
+    ])
+  })
 })
 
 describe('events', () => {

@@ -114,11 +114,14 @@ describe('a notification', () => {
     await arrived()
     await api.services.webhooks.sender.idle()
     expect(
-      await api.services.webhooks.deliveries(theirs.id, undefined, { page: 1, per_page: 9 }),
+      await api.services.webhooks.deliveries(api.actor('admin'), theirs.id, undefined, {
+        page: 1,
+        per_page: 9,
+      }),
     ).toMatchObject({ total: 0 })
-    expect(await api.services.webhooks.deliveries(all.id, undefined, { page: 1, per_page: 9 })).toMatchObject(
-      { total: 1 },
-    )
+    expect(
+      await api.services.webhooks.deliveries(api.actor('admin'), all.id, undefined, { page: 1, per_page: 9 }),
+    ).toMatchObject({ total: 1 })
   })
   it('for all projects is for administrators only', async () => {
     const { status } = await api.as('owner').post('/api/webhooks', {
@@ -128,6 +131,84 @@ describe('a notification', () => {
       config: { url },
     })
     expect(status).toBe(403)
+  })
+  it('for all projects is used by administrators only, also in a project of others', async () => {
+    const all = { kind: 'notification', provider: 'generic', all_projects: true, config: { url } }
+    const hook = (await api.as('admin').post('/api/webhooks', { ...all, events: ['deployment.queued'] })).body
+      .data
+    const { id: project_id } = (await api.as('admin').post('/api/projects', { name: 'Secret' })).body.data
+    await api.as('admin').post('/api/apps', { name: 'hidden', project_id, image: 'nginx:1.29' })
+    await arrived()
+    await api.services.webhooks.sender.idle()
+    const path = `/api/webhooks/${hook.id}`
+    const delivery = (await api.as('admin').get(`${path}/deliveries`)).body.data[0]
+    expect(delivery.event).toBe('deployment.queued')
+    const sent = received.length
+    for (const caller of ['developer', 'owner'] as const) {
+      const who = api.as(caller)
+      const answers = [
+        await who.get(`${path}/deliveries`),
+        await who.post(`${path}/deliveries/${delivery.id}/redeliver`),
+        await who.post(`${path}/test`),
+        await who.put(path, { enabled: false }),
+        await who.delete(path),
+      ]
+      expect(answers.map(({ status }) => status)).toEqual([403, 403, 403, 403, 403])
+      expect((await who.get('/api/webhooks')).body.data).toEqual([])
+    }
+    await api.services.webhooks.sender.idle()
+    expect(received).toHaveLength(sent)
+    expect((await api.as('admin').get('/api/webhooks')).body.data).toMatchObject([{ id: hook.id }])
+  })
+})
+
+describe('an alert', () => {
+  /** A rule of the shop that fires at once, and what its webhooks were told of it. */
+  async function fired(channels: string[], hooks: { id: string }[], before: () => unknown = () => undefined) {
+    await deploy()
+    await api.services.jobs.idle()
+    const body = { name: 'Big', metric: 'memory_bytes', threshold: 0, for_s: 0, channels }
+    const rule = await api.as('developer').post('/api/monitoring/alerts', body)
+    expect(rule.status).toBe(201)
+    await before()
+    for (let n = 0; n < 2; n++) {
+      await api.services.monitoring.tick()
+      api.fakes.clock.advance(10_000)
+    }
+    await api.services.webhooks.sender.idle()
+    const told = hooks.map(async ({ id }) => {
+      const { body: page } = await api.as('developer').get(`/api/webhooks/${id}/deliveries`)
+      return page.data.map(({ event }: { event: string }) => event)
+    })
+    return Promise.all(told)
+  }
+  it('is told to the receivers that its rule names, and to no others', async () => {
+    const asking = await create({ events: ['alert.*'] })
+    const named = await create({ events: ['backup.failed'] })
+    expect(await fired([named.id], [asking, named])).toEqual([[], ['alert.firing']])
+  })
+  it('is told to all that ask for alerts where its rule names none', async () => {
+    const asking = await create({ events: ['alert.*'] })
+    const other = await create({ events: ['backup.failed'] })
+    expect(await fired([], [asking, other])).toEqual([['alert.firing'], []])
+  })
+  it('is told to all that ask for alerts once what its rule names is gone, and to nobody while that is off', async () => {
+    const asking = await create({ events: ['alert.*'] })
+    const [gone, off] = [await create(), await create()]
+    const remove = () => api.as('developer').delete(`/api/webhooks/${gone.id}`)
+    expect(await fired([gone.id], [asking], remove)).toEqual([['alert.firing']])
+    await api.as('developer').put(`/api/webhooks/${off.id}`, { enabled: false })
+    const body = { name: 'Quiet', metric: 'memory_bytes', threshold: 0, for_s: 0, channels: [off.id] }
+    await api.as('developer').post('/api/monitoring/alerts', body)
+    await api.services.monitoring.tick()
+    const { body: page } = await api.as('developer').get(`/api/webhooks/${asking.id}/deliveries`)
+    expect(page.total).toBe(1)
+  })
+  it('names receivers only, no hook of a forge', async () => {
+    const { id } = await create({ kind: 'git', provider: 'gitea', config: undefined, events: undefined })
+    const body = { name: 'Big', metric: 'memory_bytes', threshold: 0, channels: [id] }
+    const { status, body: answer } = await api.as('developer').post('/api/monitoring/alerts', body)
+    expect([status, answer.error.details[0].path]).toEqual([422, 'channels.0'])
   })
 })
 
@@ -237,6 +318,18 @@ describe('the address of a receiver', () => {
       config: { url: address },
     })
     expect(status).toBe(422)
+  })
+  it('keeps its key when its address changes, since the key itself is never sent', async () => {
+    const { id } = await create({
+      config: { url: 'https://example.com/one', secret: 'a key of the receiver' },
+    })
+    const change = (body: object) => api.as('developer').put(`/api/webhooks/${id}`, body)
+    const moved = await change({ config: { url: 'https://example.net/two' } })
+    expect([moved.status, moved.body.data.target, moved.body.data.secret]).toEqual([
+      200,
+      'https://example.net',
+      null,
+    ])
   })
   it('of a chat service is never shown', async () => {
     const secret_url = 'https://hooks.slack.com/services/T000/B000/canary-of-the-hook'

@@ -48,7 +48,9 @@ const Severity = v.pipe(
 const Channels = v.pipe(
   v.array(v.pipe(v.string(), v.maxLength(64))),
   v.maxLength(20),
-  v.description('Ids of the webhooks that are told. Empty: all that ask for `alert.*`.'),
+  v.description(
+    'Ids of the notification webhooks of the project that are told, whatever events they ask for. Empty: all that ask for `alert.*`.',
+  ),
 )
 const Enabled = v.pipe(v.boolean(), v.description('Whether it watches.'))
 const Silence = v.pipe(

@@ -33,6 +33,8 @@ export interface Notifier<S extends v.GenericSchema = v.GenericSchema> {
   name: string
   /** Name as people write it. */
   title: string
+  /** Whether it goes through the mail server of the settings, to the address that `describe` answers. */
+  is_mail?: true
   /** What a user fills in; secrets are marked in the schema. */
   config: S
   /** What of the configuration may be shown: where messages go, without a secret. */

@@ -12,6 +12,6 @@ export default endpoint({
   query: DeliveryQuery,
   response: DeliveryList,
   errors: ['NOT_FOUND'],
-  handler: ({ params, query: { status, ...paging }, services }) =>
-    services.webhooks.deliveries(params.id, status, paging),
+  handler: ({ actor, params, query: { status, ...paging }, services }) =>
+    services.webhooks.deliveries(actor, params.id, status, paging),
 })

@@ -1,0 +1,77 @@
+import { type Actor, isAdministrator } from '#server/kernel/access'
+import { type Allowance, type Budget, createBudget } from '#server/kernel/budget'
+import type { Clock } from '#server/kernel/clock'
+import { ApiError, invalid } from '#server/kernel/errors'
+import { findNotifier } from './notifiers/notifiers.ts'
+import type { WebhookRow } from './repository.ts'
+
+const HOUR_S = 3600
+/** Messages that one address gets of one project within an hour. */
+const MESSAGES: Allowance = { at_once: 60, per_second: 60 / HOUR_S }
+/** Test messages that one user sends within an hour, to whatever addresses. */
+const TESTS: Allowance = { at_once: 10, per_second: 10 / HOUR_S }
+
+type Mailbox = Pick<WebhookRow, 'provider' | 'project_id' | 'target'>
+
+/** What keeps the mail server of the installation from being used to write to anybody, as often as one likes. */
+export function createMailboxes({
+  clock,
+  isMember,
+}: {
+  clock: Pick<Clock, 'monotonic_ms'>
+  /** Whether an address is that of somebody who can act in a project. */
+  isMember(project_id: string, email: string): boolean
+}) {
+  // In memory: after a restart everybody has a whole share again, which does no harm.
+  const budgets = new Map<string, Budget>()
+  const budgetOf = (key: string, allowance: Allowance): Budget => {
+    const known = budgets.get(key)
+    if (known) return known
+    for (const [other, budget] of budgets) if (budget.isWhole()) budgets.delete(other)
+    const made = createBudget(clock, allowance)
+    budgets.set(key, made)
+    return made
+  }
+  const takesMail = (provider: string | null) => findNotifier(provider ?? '')?.is_mail === true
+  /** Of one project, so that the noise of one does not keep the alerts of another from the same person. */
+  const shareOf = ({ project_id, target }: Mailbox) =>
+    budgetOf(`${project_id} ${target!.toLowerCase()}`, MESSAGES)
+
+  return {
+    /** Throws 422 for an address that this caller may not have mail sent to. */
+    requireRecipient(actor: Actor, { provider, project_id, target }: Mailbox): void {
+      if (!takesMail(provider) || isAdministrator(actor)) return
+      const address = target!.toLowerCase()
+      if (address !== actor.email.toLowerCase() && !isMember(project_id, address))
+        throw invalid(
+          'config.to',
+          'must be the address of a member of the project. Add its owner as a member, or ask an administrator to enter another one.',
+        )
+    },
+    /** Takes one test message out of what a user may send; throws 429 when nothing is left. */
+    takeTest(actor: Actor, { provider }: Mailbox): void {
+      if (!takesMail(provider)) return
+      const budget = budgetOf(`test ${actor.user_id}`, TESTS)
+      if (!budget.isLeft())
+        throw new ApiError(
+          'RATE_LIMITED',
+          `You sent ${TESTS.at_once} test messages by mail within an hour. Wait some minutes, then try again.`,
+          undefined,
+          Math.ceil(1 / TESTS.per_second),
+        )
+      budget.spend(1)
+    },
+    /** Why an address gets no more now; undefined while it does. */
+    refusal(hook: Mailbox): { ignored: string } | undefined {
+      return takesMail(hook.provider) && !shareOf(hook).isLeft()
+        ? {
+            ignored: `The address got ${MESSAGES.at_once} messages of this project within an hour, so this one was not sent. Ask for fewer events, or send it again later.`,
+          }
+        : undefined
+    },
+    /** Counts a message that went out. */
+    sent(hook: Mailbox): void {
+      if (takesMail(hook.provider)) shareOf(hook).spend(1)
+    },
+  }
+}
