@@ -10,6 +10,8 @@ import type { CommandResult, CommandStreams, DatabaseInstance } from './instance
 
 const OUTPUT_LIMIT_BYTES = 1024 ** 2
 const LAST_LINES = 20
+/** Characters of the names of tables that a sentence has room for. */
+const MOST_NAMES = 200
 const NO_SPACE = /No space left on device|Disk quota exceeded/
 
 /** Reads a stream to its end and keeps the beginning. */
@@ -66,6 +68,14 @@ export async function requireSuccess(
   const said = lastWords(result.stderr, instance)
   if (NO_SPACE.test(result.stderr))
     throw new Fatal('disk_full', 'The disk of this server is full.', 'Free space, then try again.', said)
+  const locked = command.locked?.exec(said.join('\n'))?.[1]
+  if (locked !== undefined)
+    throw new Fatal(
+      'command_failed',
+      `${command.argv[0]} could not read ${locked.slice(0, MOST_NAMES)}: a transaction of the database keeps it locked.`,
+      'End the transaction that holds the lock, then try again.',
+      said,
+    )
   throw new Fatal(
     'command_failed',
     `${command.argv[0]} ended with exit code ${result.exit_code}${said.length > 0 ? `: ${said.at(-1)}` : '.'}`,

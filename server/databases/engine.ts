@@ -69,6 +69,8 @@ export interface ContainerCommand {
   env: Record<string, string>
   /** What it reads; without, its standard input is empty. */
   stdin?: string
+  /** What it says when a table stayed locked for too long; the first group names the table, or some of which it was. */
+  locked?: RegExp
 }
 /** A few lines of a program. */
 export interface Snippet {

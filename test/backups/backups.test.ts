@@ -156,6 +156,18 @@ describe('GET /api/backups/:id/download', () => {
         resolve({ status: response.statusCode!, headers: response.headers, body: Buffer.concat(chunks) })
       }).on('error', reject)
     })
+  it('is for no narrowed API key, which is shown no secrets elsewhere', async () => {
+    const { id } = await backUp()
+    for (const scope of ['read', 'deploy']) {
+      const made = await api.as('admin').post('/api/auth/api-keys', { name: scope, scope })
+      const headers = { 'x-api-key': made.body.data.key }
+      const { status, body } = await api.request('GET', `/api/backups/${id}/download`, { headers })
+      expect([status, body.error?.message]).toEqual([
+        403,
+        expect.stringContaining('Use one with full rights'),
+      ])
+    }
+  })
   it('streams the archive, and goes on where it broke off', async () => {
     const { id, location, size_bytes, sha256 } = await backUp()
     const whole = readFileSync(pathOf(location))

@@ -69,6 +69,24 @@ describe('a backup of a database', () => {
     expect([status, error]).toEqual(['failed', expect.stringContaining('pg_dump ended with exit code 1')])
     expect(error).not.toContain((await database()).password)
   })
+  it('waits for no lock of a transaction for longer than a minute, and tells which table it is', async () => {
+    server.failing.set('pg_dump', 1)
+    server.complaint = [
+      'pg_dump: error: query failed: ERROR:  canceling statement due to statement timeout',
+      'pg_dump: detail: Query was: LOCK TABLE public.t, public."odd name" IN ACCESS SHARE MODE',
+    ].join('\n')
+    const { status, error } = await backUp()
+    expect([status, error]).toEqual([
+      'failed',
+      'pg_dump could not read public.t, public."odd name": a transaction of the database keeps it locked. End the transaction that holds the lock, then try again.',
+    ])
+    const specs = api.fakes.engine.calls
+      .filter(({ method }) => method === 'exec')
+      .map(({ args }) => args[1] as { command: string[] })
+    expect(specs.find(({ command }) => command[0] === 'pg_dump')?.command).toContain(
+      '--lock-wait-timeout=60s',
+    )
+  })
   it('waits for a server that comes back after a crash of its own', async () => {
     server.failing.set('pg_isready', 2)
     const { body } = await api.as('developer').post(`/api/databases/${id}/backup`)
@@ -369,10 +387,13 @@ describe('F28: a server that is rebuilt from a copy', () => {
     id = (await api.as('developer').post('/api/databases', old)).body.data.id
     await api.services.jobs.idle()
     await backUp()
+    // So that the upgrade has not ended before the recovery begins.
+    await api.services.jobs.stop()
     await api.as('developer').put(`/api/databases/${id}`, { version: '17' })
     expect((await database()).status).toBe('upgrading')
     createMeta(api.kernel.db).set('recovery', api.kernel.clock.iso())
     api.services.backups.recovery.start()
+    api.services.jobs.start()
     await api.services.jobs.idle()
     const { payload } = api.events(0).findLast(({ type }) => type.startsWith('platform.'))!
     expect(payload.restored).toContain('old')

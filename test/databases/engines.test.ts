@@ -99,6 +99,18 @@ describe('a new PostgreSQL', () => {
   })
 })
 
+it('PostgreSQL looks names of its superuser up nowhere but in its own schema, whatever an app has made', () => {
+  const { look, cut, copy, recover } = postgres.point_in_time
+  const commands = [
+    ...commandsOf(postgres),
+    ...[look(app), cut(app), copy(app), recover.recovered(), recover.adopt(app, 'before')],
+  ]
+  const of_superuser = commands.filter(({ env }) => env.PGUSER === 'postgres')
+  expect(of_superuser.length).toBeGreaterThan(8)
+  for (const { env, argv } of of_superuser)
+    expect([argv[0], env.PGOPTIONS]).toEqual([argv[0], '-c search_path='])
+})
+
 describe('engines', () => {
   it('are found by their names', () => {
     expect(ENGINE_NAMES).toEqual(['postgres', 'mysql', 'mariadb', 'mongodb', 'redis', 'valkey', 'clickhouse'])

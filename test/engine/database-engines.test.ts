@@ -24,7 +24,12 @@ const SAMPLES: {
         ['psql', '--quiet', '--set=ON_ERROR_STOP=1'],
         `CREATE SCHEMA odd; CREATE TABLE odd."a b" (id int); CREATE EXTENSION pgcrypto;
          CREATE TABLE notes AS SELECT n AS id, repeat('é', 40) AS body FROM generate_series(1, ${ROWS}) n;
-         CREATE VIEW v AS SELECT * FROM notes;`,
+         CREATE VIEW v AS SELECT * FROM notes;
+         CREATE FUNCTION odd.trap() RETURNS text LANGUAGE plpgsql
+           AS $$ BEGIN RAISE EXCEPTION 'what the app made ran as %', current_user; END $$;
+         CREATE FUNCTION public.format(text, name, name) RETURNS text LANGUAGE sql AS 'SELECT odd.trap()';
+         CREATE VIEW odd.pg_roles AS SELECT odd.trap() AS rolname;
+         ALTER DATABASE shop SET search_path = odd, public, pg_catalog;`,
       ),
     counts: { 'odd."a b"': 0, 'public.notes': ROWS },
   },

@@ -1,4 +1,5 @@
 import type { ContainerCommand, Credentials, PointInTime } from '../engine.ts'
+import { asAdmin, INSIDE, PSQL } from './postgres-admin.ts'
 
 const VOLUME = '/var/lib/postgresql/data'
 const DATA = `${VOLUME}/pgdata`
@@ -13,15 +14,6 @@ const MOST_WAITING = 256
 const PIECE = /^[0-9A-F]{24}$/
 const PIECES_PER_LOG = 0x100
 
-const PSQL = ['psql', '--no-psqlrc', '--quiet', '--set=ON_ERROR_STOP=1'] as const
-const asAdmin = ({ admin_password }: Credentials) => ({
-  PGHOST: '127.0.0.1',
-  PGUSER: 'postgres',
-  PGPASSWORD: admin_password,
-  PGDATABASE: 'postgres',
-})
-/** Through the socket, which trusts the inside of the container: a recovered server has passwords of its past. */
-const INSIDE = { PGHOST: '/var/run/postgresql', PGUSER: 'postgres', PGDATABASE: 'postgres' }
 const request = (credentials: Credentials, query: string): ContainerCommand => ({
   argv: [...PSQL, '--tuples-only', '--no-align', '--field-separator=\t', `--command=${query}`],
   env: asAdmin(credentials),

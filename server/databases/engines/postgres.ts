@@ -6,21 +6,18 @@ import {
   databaseUrl,
   readCounts,
 } from '../engine.ts'
+import { asAdmin, PSQL } from './postgres-admin.ts'
 import { postgresLog } from './postgres-log.ts'
 import { shellWord } from '#server/kernel/shell-word'
 import { POSTGRES } from './clients.ts'
 
-const at = (user: string, password: string, database: string) => ({
+const asApp = ({ username, password, database }: Credentials) => ({
   PGHOST: '127.0.0.1',
-  PGUSER: user,
+  PGUSER: username,
   PGPASSWORD: password,
   PGDATABASE: database,
 })
-const asAdmin = ({ admin_password }: Credentials, database = 'postgres') =>
-  at('postgres', admin_password, database)
-const asApp = ({ username, password, database }: Credentials) => at(username, password, database)
 const INITDB = '--data-checksums --encoding=UTF8 --auth-host=scram-sha-256'
-const PSQL = ['psql', '--no-psqlrc', '--quiet', '--set=ON_ERROR_STOP=1'] as const
 const script = (credentials: Credentials, lines: string[]): ContainerCommand => ({
   argv: PSQL,
   env: asAdmin(credentials),
@@ -95,8 +92,11 @@ export const postgres = {
     uploads: { begins: Buffer.from('PGDMP'), made_with: 'pg_dump --format=custom' },
     command: (credentials) => ({
       // Compressed once, behind it: its own compression would cost the server's CPU and gain nothing.
-      argv: ['pg_dump', '--format=custom', '--compress=0'],
+      // It reads nothing of a table that a transaction has locked, and would wait for as long as that is open.
+      argv: ['pg_dump', '--format=custom', '--compress=0', '--lock-wait-timeout=60s'],
       env: asAdmin(credentials, credentials.database),
+      locked:
+        /canceling statement due to (?:statement|lock) timeout[\s\S]*?LOCK TABLE (.*) IN ACCESS SHARE MODE/,
     }),
   },
   restore: {
