@@ -40,6 +40,10 @@ export function createInvitationRepository(db: Db) {
       db
         .sql('SELECT * FROM invitations WHERE expires_at > ? ORDER BY rowid DESC')
         .all(now) as InvitationRow[],
+    openOf: (invited_by: string, now: string) =>
+      db
+        .sql('SELECT * FROM invitations WHERE invited_by = ? AND expires_at > ?')
+        .all(invited_by, now) as InvitationRow[],
     prune: (now: string) => db.sql('DELETE FROM invitations WHERE expires_at <= ?').run(now).changes,
   }
 }

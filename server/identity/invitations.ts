@@ -30,6 +30,9 @@ export interface InvitationParts {
   /** Whether a project exists. */
   hasProject(id: string): boolean
   addToProject(grant: ProjectGrant, user_id: string, actor: Actor): void
+  rolesOf(user_id: string): ProjectGrant[]
+  /** Whether owners of projects may invite people. */
+  owners_may_invite(): boolean
   /** Where people reach the dashboard. */
   public_url(): string
   /** Name of this installation. */
@@ -37,6 +40,8 @@ export interface InvitationParts {
 }
 
 const LIFETIME_MS = 7 * 86_400_000
+const VOID =
+  'Who sent this invitation may not invite you to this any more. Ask an administrator for a new invitation.'
 
 const grantsOf = (row: InvitationRow) => JSON.parse(row.projects) as ProjectGrant[]
 const viewOf = (row: InvitationRow): Invitation => ({
@@ -59,6 +64,26 @@ export function createInvitations(parts: InvitationParts) {
       project_id: null,
       after: { email: row.email, role: row.role, projects: grantsOf(row) },
     })
+  /** Whether who sent an invitation may still give what it promises. */
+  const isStanding = (row: InvitationRow): boolean => {
+    const { invited_by, role } = row
+    const inviter = users.find(invited_by)
+    if (inviter?.status !== 'active') return false
+    if (inviter.role === 'admin') return true
+    if (inviter.role !== 'member' || role !== 'member' || !parts.owners_may_invite()) return false
+    const owned = new Set(
+      parts.rolesOf(invited_by).flatMap((own) => (own.role === 'owner' ? own.project_id : [])),
+    )
+    return grantsOf(row).every(({ project_id }) => owned.has(project_id))
+  }
+  const requireStanding = (row: InvitationRow) => {
+    if (!isStanding(row)) throw new ApiError('NOT_FOUND', VOID)
+  }
+  const end = (actor: Actor, row: InvitationRow) => {
+    if (!invitations.take(row.id)) return
+    note(actor, 'member.invitation_revoke', row)
+    told.invitation('invitation_revoked', row.id)
+  }
   const insert = (
     actor: Actor,
     given: Pick<InvitationRow, 'email' | 'role'> & { projects: ProjectGrant[] },
@@ -174,19 +199,26 @@ export function createInvitations(parts: InvitationParts) {
     },
     revoke(actor: Actor, id: string): void {
       const row = orThrow(invitations.find(id), () => notFound('member'))
-      db.tx(() => {
-        if (!invitations.take(id)) return
-        note(actor, 'member.invitation_revoke', row)
-        told.invitation('invitation_revoked', id)
-      })
+      db.tx(() => end(actor, row))
+    },
+    /**
+     * Ends the open invitations of somebody whose rights have shrunk, as far as they could not send them now.
+     * Call it in the transaction of the change.
+     */
+    endVoid(actor: Actor, invited_by: string): void {
+      for (const row of invitations.openOf(invited_by, clock.iso())) if (!isStanding(row)) end(actor, row)
     },
     /**
      * Turns an invitation into a user. Unknown, used and expired ones answer alike; one that a newer one
-     * replaced says so.
+     * replaced says so, and one whose sender may not give that any more is void.
      */
     async accept(given: AcceptedInvitation, client: { address: string; id: string }) {
       limit.attempt(client.address, `invitation ${client.address}`)
-      const row = invitations.findByToken(sha256(given.token))
+      const open = () => {
+        const found = invitations.findByToken(sha256(given.token))
+        return found && found.expires_at > clock.iso() ? found : undefined
+      }
+      const row = open()
       const gone = () => notFound('invitation')
       const newer = row ? undefined : invitations.find(given.token.split('.')[0]!)
       if (newer && newer.expires_at > clock.iso())
@@ -194,7 +226,8 @@ export function createInvitations(parts: InvitationParts) {
           'NOT_FOUND',
           'A newer invitation was sent to this address. Use that one; this one ended with it.',
         )
-      if (!row || row.expires_at <= clock.iso()) throw gone()
+      if (!row) throw gone()
+      requireStanding(row)
       const weakness = weaknessOf(given.password, { email: row.email, name: given.name })
       if (weakness) throw invalid('password', weakness)
       const password_hash = await passwords.hash(given.password, {
@@ -202,7 +235,9 @@ export function createInvitations(parts: InvitationParts) {
         is_known: false,
       })
       return db.tx(() => {
-        if (!invitations.take(row.id)) throw gone()
+        // A newer invitation has the id of this one, and may promise less.
+        if (!open() || !invitations.take(row.id)) throw gone()
+        requireStanding(row)
         if (users.findByEmail(row.email)) throw conflict('There is a user with this e-mail address already.')
         const id = newId('usr')
         users.insert({

@@ -142,6 +142,8 @@ export function createIdentity(options: IdentityOptions) {
     installation: () => options.settings().name,
     limit: createLoginLimit(clock, 'Too many attempts from this address to accept an invitation.'),
     hasProject: (id) => projects.projectOf(id) !== undefined,
+    rolesOf: projects.rolesOf,
+    owners_may_invite: () => options.settings().owners_may_invite,
     addToProject: ({ project_id, role }, user_id, actor) =>
       projects.members.insert(actor, project_id, { id: user_id, email: actor.email }, role),
   })
@@ -210,7 +212,10 @@ export function createIdentity(options: IdentityOptions) {
         if (!options.settings().owners_may_invite || !v.is(EmailAddress, email)) return undefined
         return invitations.createByOwner(actor, email, grant)
       },
-      rightsChanged: (user_id: string) => revocations.announce({ kind: 'user', user_id }),
+      rightsChanged(actor: Actor, user_id: string) {
+        invitations.endVoid(actor, user_id)
+        revocations.announce({ kind: 'user', user_id })
+      },
     },
     ensureAdministrator: initial_password.ensure,
     /** How to get in, while nobody has set this installation up yet. */

@@ -103,6 +103,7 @@ export function createTeam(parts: TeamParts) {
     if (status !== user.status)
       note(status === 'disabled' ? 'member.disable' : 'member.enable', { status: user.status }, { status })
     if (role !== user.role) revocations.announce({ kind: 'user', user_id: user.id })
+    invitations.endVoid(actor, user.id)
     if (status === 'disabled' && user.status === 'active') shutOut(user.id)
     if (change.end_sessions) note('member.sessions_end', {}, { sessions_ended: sessions.endOthers(user.id) })
     if (!change.reset_two_factor || user.totp_seed === null) return
@@ -156,6 +157,7 @@ export function createTeam(parts: TeamParts) {
         })
         shutOut(id)
         users.delete(id)
+        invitations.endVoid(actor, id)
         told.member('removed', id)
       })
     },

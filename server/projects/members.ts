@@ -22,8 +22,8 @@ export interface People {
     email: string,
     grant: { project_id: string; role: ProjectRole },
   ): Promise<{ id: string; email: string; created_at: string } | undefined>
-  /** The rights of a user have changed. */
-  rightsChanged(user_id: string): void
+  /** The rights of a user have changed, in the transaction of the change. */
+  rightsChanged(actor: Actor, user_id: string): void
 }
 export interface MemberParts {
   db: Db
@@ -78,7 +78,7 @@ export function createMembers({ db, clock, audit, events, repository, people }: 
       actor_id: actor.user_id || null,
       payload: { user_id: user.id, role: after },
     })
-    people().rightsChanged(user.id)
+    people().rightsChanged(actor, user.id)
   }
   const insert = (
     actor: Actor,

@@ -215,8 +215,9 @@ export function createProjects(options: ProjectOptions) {
           throw conflict(
             `The project is not empty: ${left.map(({ kind, number }) => `${number} ${kind.replaceAll('_', ' ')}${number === 1 ? '' : 's'}`).join(', ')}. Move or delete them first.`,
           )
-        for (const user_id of repository.memberIds(id)) people().rightsChanged(user_id)
+        const member_ids = repository.memberIds(id)
         repository.delete(id)
+        for (const user_id of member_ids) people().rightsChanged(actor, user_id)
         note(actor, 'project.delete', row, row, null)
         options.removeNetwork(id)
       }),

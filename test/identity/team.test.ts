@@ -131,6 +131,95 @@ describe('inviting', () => {
   })
 })
 
+describe('an invitation ends with the right of who sent it', () => {
+  const invite = (caller: 'admin' | 'owner', more = {}) =>
+    api.as(caller).post('/api/team/members', { email: 'ada@example.com', role: 'admin', ...more })
+  const setRole = (caller: 'owner', role: string) =>
+    api.as('admin').put(`/api/team/members/${id(caller)}`, { role })
+  /** A second administrator, who invites somebody. */
+  const invitedBySecond = async (): Promise<string> => {
+    await setRole('owner', 'admin')
+    const link = api.services.identity.invitations.create(
+      { ...api.actor('owner'), role: 'admin' },
+      { email: 'ada@example.com', role: 'admin', projects: [] },
+    )
+    return (await link).token!
+  }
+  it.each([
+    ['was disabled', () => api.as('admin').put(`/api/team/members/${id('owner')}`, { status: 'disabled' })],
+    ['was demoted', () => setRole('owner', 'member')],
+    [
+      'was removed',
+      async () => {
+        await api.as('admin').delete(`/api/team/members/${id('owner')}`)
+      },
+    ],
+  ])('where an administrator %s', async (_case, end) => {
+    const token = await invitedBySecond()
+    await end()
+    expect((await accept(token)).status).toBe(404)
+    expect((await api.as('admin').get('/api/team/members?status=invited')).body.data).toEqual([])
+    expect(
+      api.kernel.db.sql('SELECT count(*) FROM users WHERE email = ?').pluck().get('ada@example.com'),
+    ).toBe(0)
+    const lines = (await api.as('admin').get('/api/audit-logs?action=member.invitation_revoke')).body.data
+    expect(lines).toHaveLength(1)
+  })
+  it('and says so where it is still there', async () => {
+    const token = await invitedBySecond()
+    api.kernel.db.sql("UPDATE users SET role = 'member' WHERE id = ?").run(id('owner'))
+    const refused = await accept(token)
+    expect([refused.status, refused.body.error.message]).toEqual([
+      404,
+      'Who sent this invitation may not invite you to this any more. Ask an administrator for a new invitation.',
+    ])
+  })
+  it('but not with another change of theirs', async () => {
+    const token = await invitedBySecond()
+    await api.as('admin').put(`/api/team/members/${id('owner')}`, { end_sessions: true })
+    expect((await accept(token)).status).toBe(201)
+  })
+  it('also while the password of who accepts is worked out, and where a newer one promises less', async () => {
+    const { token } = (await invite('admin')).body.data
+    const late = api.services.identity.invitations.accept(
+      { token, name: 'Ada', password: 'violet harbour eleven kites' },
+      { address: '198.51.100.7', id: 'req_late' },
+    )
+    await invite('admin', { role: 'viewer' })
+    await expect(late).rejects.toMatchObject({ status: 404 })
+  })
+  describe('of an owner', () => {
+    const mail: FakeMail = createFakeMail('on')
+    const members = () => `/api/projects/${api.services.http.default_project()}/members`
+    beforeEach(async () => {
+      await api.close()
+      mail.sent.length = 0
+      api = await createTestApi({ jobs: false, mail })
+      await api.as('admin').put('/api/settings', { owners_may_invite: true })
+      await api.as('owner').post(members(), { email: 'ada@example.com', role: 'owner' })
+    })
+    const sent = () => tokenOf(/\S+#\S+/.exec(mail.sent.at(-1)!.text)![0])
+    it.each([
+      ['is removed from the project', () => api.as('admin').delete(`${members()}/${id('owner')}`)],
+      [
+        'is no owner of it any more',
+        () => api.as('admin').put(`${members()}/${id('owner')}`, { role: 'developer' }),
+      ],
+      ['may only read', () => setRole('owner', 'viewer')],
+      ['may not invite any more', () => api.as('admin').put('/api/settings', { owners_may_invite: false })],
+    ])('who %s', async (_case, end) => {
+      expect((await end()).status).toBe(200)
+      expect((await accept(sent())).status).toBe(404)
+      expect((await api.as('admin').get(members())).body.data.map((one: any) => one.email)).not.toContain(
+        'ada@example.com',
+      )
+    })
+    it('but holds while they are one', async () => {
+      expect((await accept(sent())).status).toBe(201)
+    })
+  })
+})
+
 describe('changing what people may do', () => {
   it('holds from the next request on and is told to open connections', async () => {
     const told: unknown[] = []
