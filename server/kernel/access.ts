@@ -115,9 +115,10 @@ export function authorize(
   effect: 'read' | 'deploy' | 'write' = action === 'viewer' ? 'read' : 'write',
 ): void {
   if (target && !projectRole(actor, target.project_id)) throw notFound(target.noun)
-  if (actor.scope === 'read' && effect !== 'read') throw forbidden('This API key may only read.')
+  if (actor.scope === 'read' && effect !== 'read')
+    throw forbidden('This API key may only read. Use one with full rights.')
   if (actor.scope === 'deploy' && effect === 'write')
-    throw forbidden('This API key may only read and deploy.')
+    throw forbidden('This API key may only read and deploy. Use one with full rights.')
   if (action === 'self' && effect !== 'read' && actor.only_projects)
     throw forbidden('This API key is limited to projects and may not change the account.')
   if (action === 'public' || action === 'self') return

@@ -6,9 +6,10 @@ import { IdParam } from '#server/http/schemas'
 export default endpoint({
   summary: 'Download a backup',
   description:
-    'The archive as it lies at the destination, compressed with zstd and encrypted if it was asked for. `Range` with one range of bytes continues a download; 206 then tells which part is sent.',
+    'The archive as it lies at the destination, compressed with zstd and encrypted if it was asked for. `Range` with one range of bytes continues a download; 206 then tells which part is sent. A narrowed API key gets 403: an archive holds everything that its other answers mask.',
   access: 'developer',
   scope: { noun: 'backup' },
+  effect: 'write',
   params: IdParam,
   media_types: ['application/octet-stream'],
   errors: ['NOT_FOUND', 'CONFLICT', 'BAD_REQUEST'],
