@@ -2,6 +2,7 @@ import type { Connection } from './connection.ts'
 import { type LabelScope, ownLabel } from './labels.ts'
 import type { CacheLimit, DiskImage, EngineDisk } from './disk-usage.ts'
 import { imagePath } from './images.ts'
+import type { InTurn } from './turn.ts'
 
 /** The engine walks its files. */
 const USAGE_DEADLINE_MS = 600_000
@@ -104,15 +105,5 @@ export function createDisk(connection: Connection, scope: LabelScope, inTurn: In
       })
       return answer?.SpaceReclaimed ?? 0
     },
-  }
-}
-/** Lets callers take turns, since the engine refuses to walk its files for two at a time. */
-export type InTurn = <T>(walk: () => Promise<T>) => Promise<T>
-export function createTurn(): InTurn {
-  let last: Promise<unknown> = Promise.resolve()
-  return (walk) => {
-    const result = last.then(walk)
-    last = result.catch(() => undefined)
-    return result
   }
 }

@@ -5,6 +5,7 @@ import type { Connection } from './connection.ts'
 import { EngineError, type Labels } from './engine.ts'
 import type { LabelScope } from './labels.ts'
 import { formatAddress, overlaps, parseAddress, parseRange, type Range } from './subnets.ts'
+import { createTurn } from './turn.ts'
 
 /** Project networks are /22 slots of this range: 512 networks of 1,022 addresses each. */
 const POOL: Range = { first: parseAddress('10.200.0.0'), prefix: 13 }
@@ -103,9 +104,15 @@ export function createNetworks(connection: Connection, scope: LabelScope) {
     })
   }
 
+  const inTurn = createTurn()
   async function ensure(name: string, labels: Labels): Promise<void> {
-    const known = await named(name)
-    if (known.length > 0) return
+    if ((await named(name)).length > 0) return
+    // Callers at once would each make one, and a container of the others' could not tell them apart by name.
+    await inTurn(() => ensureAlone(name, labels))
+  }
+
+  async function ensureAlone(name: string, labels: Labels): Promise<void> {
+    if ((await named(name)).length > 0) return
     const networks = await list()
     const taken = [...networks.flatMap(subnetsOf), ...(connection.local ? hostRanges() : [])]
     for (const slot of candidateSubnets(name, taken)) {
@@ -126,7 +133,7 @@ export function createNetworks(connection: Connection, scope: LabelScope) {
         'There is no free subnet for another project network.',
         'Remove projects or networks that are no longer used.',
       )
-    // Two callers at once can both have created one; both keep the oldest.
+    // Another process, as of an upgrade, can have created one as well; both keep the oldest.
     for (const double of doubles) await remove(double.Id)
   }
 

@@ -1,5 +1,5 @@
 import type { Connection } from './connection.ts'
-import type { InTurn } from './disk.ts'
+import type { InTurn } from './turn.ts'
 import { EngineError, type Labels } from './engine.ts'
 import type { LabelScope } from './labels.ts'
 import { allocatedBytes, type LookedAt, type Unlinked, unlinkedBytes } from './unseen.ts'

@@ -1,6 +1,8 @@
 import { describe, expect, test } from 'vitest'
+import { createDockerEngine } from '#server/platform/engine/docker'
 import { candidateSubnets, hostRanges } from '#server/platform/engine/networks'
 import { formatAddress, overlaps, parseAddress, parseRange } from '#server/platform/engine/subnets'
+import { createEngineStandIn, json } from '#test/support/engine-stand-in'
 
 const text = ({ first, prefix }: { first: number; prefix: number }) => `${formatAddress(first)}/${prefix}`
 
@@ -37,5 +39,35 @@ describe('subnets of project networks', () => {
 
   test('know the ranges of this host', () => {
     expect(hostRanges().map(text)).toContain('127.0.0.0/8')
+  })
+})
+
+describe('networks of projects', () => {
+  test('are made once for callers at once, whatever the engine allows', async () => {
+    const networks: object[] = []
+    let most = 0
+    const server = await createEngineStandIn(({ method, path, body }, response) => {
+      if (method === 'DELETE') {
+        const at = networks.findIndex((network) => path === `/networks/${(network as { Id: string }).Id}`)
+        networks.splice(at, 1)
+        return void response.writeHead(204).end()
+      }
+      if (method === 'POST') {
+        const { Name, Labels, IPAM } = JSON.parse(body)
+        networks.push({ Id: `n${networks.length}`, Name, Created: new Date().toISOString(), Labels, IPAM })
+        most = Math.max(most, networks.length)
+        return json(response, { Id: 'n' }, 201)
+      }
+      json(response, networks)
+    })
+    const engine = createDockerEngine({ docker_host: server.docker_host, builder: 'classic' })
+    try {
+      await Promise.all(Array.from({ length: 5 }, () => engine.ensureNetwork('ptr-prj_a', {})))
+      expect(most).toBe(1)
+      expect(networks).toHaveLength(1)
+    } finally {
+      await engine.close()
+      await server.close()
+    }
   })
 })

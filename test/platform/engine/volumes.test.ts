@@ -1,6 +1,6 @@
 import { afterEach, expect, test } from 'vitest'
 import { createConnection } from '#server/platform/engine/connection'
-import { createTurn } from '#server/platform/engine/disk'
+import { createTurn } from '#server/platform/engine/turn'
 import { createLabelScope } from '#server/platform/engine/labels'
 import { createVolumes } from '#server/platform/engine/volumes'
 import { createEngineStandIn, json } from '#test/support/engine-stand-in'
