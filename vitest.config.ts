@@ -36,8 +36,9 @@ export default defineConfig({
           name: 'unit',
           include: ['test/**/*.test.ts'],
           exclude: ['test/engine/**', 'test/e2e/**'],
-          testTimeout: 20_000,
-          hookTimeout: 60_000,
+          // In CI they run on what other tests leave of two cores.
+          testTimeout: process.env.CI ? 60_000 : 20_000,
+          hookTimeout: process.env.CI ? 120_000 : 60_000,
           // One for each of the two cores of CI: these tests share nothing.
           maxWorkers: 2,
         },

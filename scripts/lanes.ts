@@ -13,6 +13,8 @@ const SECONDS: Record<string, number> = {
   'test/e2e/compose.test.ts': 56,
   'test/e2e/crash.test.ts': 16,
   'test/e2e/cron.test.ts': 18,
+  'test/e2e/dashboard-terminal.test.ts': 22,
+  'test/e2e/dashboard.test.ts': 124,
   'test/e2e/databases.test.ts': 38,
   'test/e2e/event-loop.test.ts': 25,
   'test/e2e/flood.test.ts': 14,

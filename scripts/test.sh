@@ -3,7 +3,7 @@
 #   npm test                      all three projects: unit, engine, e2e
 #   npm test -- unit              one project, or several
 #   npm test -- unit test/kernel  only files whose path contains the text
-#   PORTREEVE_TEST_LANES=1 npm test    what needs an engine one file after the other, in place of two lanes side by side
+#   PORTREEVE_TEST_LANES=1 npm test    what needs an engine one file after the other, in place of three lanes side by side
 #   PORTREEVE_PROGRAM=$PWD/dist/portreeve npm test -- e2e    the same against the one-file program of `npm run binary`
 # The last line is `N passed, N failed`, with `, N skipped` when tests were skipped.
 set -euo pipefail
@@ -28,14 +28,18 @@ reports=$(mktemp -d "${TMPDIR:-/tmp}/portreeve-test-XXXXXX")
 PACKAGE_LOG=$reports/packages.log
 # Names of runs that have to leave results; a run that vanished is no green one.
 expected=()
-unit_run='' sources_run='' lane_tests='' lane='' lane_number=0 lane_run='' lane_data=''
+unit_run='' sources_run='' packages_run='' lane_tests=()
+# Of each lane beside the first one, which is this machine's own network: its name, its number, and its engine's folders.
+lanes=() lane_numbers=() lane_runs=() lane_datas=()
+# What waits for a processor rather than for somebody: servers and browsers under test, and whoever watches them, go first.
+gives_way=(nice -n 5)
 engine_run='' engine_data_usual=${PORTREEVE_TEST_ENGINE_DATA:-/var/lib/portreeve-test-engine}
 engine_data=$engine_data_usual
 # shellcheck disable=SC2317 # the trap calls it
 clean_up() {
   local run
-  for run in $unit_run $sources_run $lane_tests; do kill -- "-$run" 2> /dev/null || true; done
-  if [ -n "$lane" ]; then close_lane; fi
+  for run in $unit_run $sources_run $packages_run "${lane_tests[@]}"; do kill -- "-$run" 2> /dev/null || true; done
+  close_lanes
   if [ -n "$engine_run" ]; then
     private_engine_stop "$engine_run" "$engine_data"
     # A clone made for one run leaves nothing behind; a developer keeps the images for the next run.
@@ -68,7 +72,8 @@ install_unstarted() {
   return $result
 }
 
-# What the tests of deploy keys, certificates and DNS run against: a real SSH server, real authorities, a real name server, a real browser.
+# What the tests of deploy keys, certificates and DNS run against: a real SSH server, real authorities, a real name server, a real browser. What they
+# and the images are made with comes along: one call of the package manager takes less time than three.
 install_tools() {
   local missing=()
   command -v openssl > /dev/null || missing+=(openssl)
@@ -77,20 +82,31 @@ install_tools() {
   [ -x /usr/sbin/named ] || missing+=(bind9)
   command -v nsupdate > /dev/null || missing+=(bind9-dnsutils)
   if needs e2e; then [ -x /usr/bin/chromium ] || missing+=(chromium); fi
+  if { needs engine || needs e2e; } && ! engine_answers; then
+    command -v dockerd > /dev/null || missing+=(docker.io iptables)
+    command -v mmdebstrap > /dev/null || missing+=(mmdebstrap)
+  fi
   if [ ${#missing[@]} -eq 0 ]; then return; fi
   step "installing ${missing[*]}"
   install_unstarted "${missing[@]}"
 }
-
-install_engine() {
-  if command -v dockerd > /dev/null; then return; fi
-  step 'installing the container engine'
-  install_unstarted docker.io iptables
+# They wait for the network and the disk, as the installation of dependencies does.
+start_tools() {
+  set -m
+  install_tools > "$reports/tools.log" 2>&1 &
+  packages_run=$!
+  set +m
+}
+await_tools() {
+  local result=0
+  wait "$packages_run" || result=$?
+  packages_run=''
+  cat "$reports/tools.log"
+  return $result
 }
 
 ensure_engine() {
   if engine_answers; then return; fi
-  install_engine
   step 'starting a container engine for the tests'
   local earlier
   for earlier in /run/portreeve-test-engine-*; do
@@ -118,41 +134,51 @@ start_engine() {
   engine_run=$(mktemp -d /run/portreeve-test-engine-XXXXXX)
   echo $$ > "$engine_run/owner.pid"
   echo "$engine_data" > "$engine_run/data"
-  private_engine_start "$engine_run" "$engine_data"
+  private_engine_start "$engine_run" "$engine_data" "${gives_way[@]}"
   export DOCKER_HOST="unix://$engine_run/docker.sock"
 }
 
-# Opens the second lane of the tests that need an engine; fails where there can be only one.
-open_lane() {
-  if [ "${PORTREEVE_TEST_LANES:-2}" != 2 ] || [ ${#filters[@]} -gt 0 ] || [ -z "$engine_run" ] || [ "$(id -u)" -ne 0 ]; then return 1; fi
+# Opens the other lanes of the tests that need an engine; fails where there can be only one.
+open_lanes() {
+  local count=${PORTREEVE_TEST_LANES:-3} index opened=0
+  if [ "$count" -lt 2 ] || [ ${#filters[@]} -gt 0 ] || [ -z "$engine_run" ] || [ "$(id -u)" -ne 0 ]; then return 1; fi
   command -v ip > /dev/null && command -v nsenter > /dev/null || return 1
-  step 'opening a second lane'
-  lane_number=$((RANDOM % 250))
-  while [ -e "/run/netns/ptr-lane-$lane_number" ]; do lane_number=$(((lane_number + 1) % 250)); done
-  lane=ptr-lane-$lane_number lane_data=$engine_data-lane-$$
-  lane_run=$(mktemp -d /run/portreeve-test-engine-XXXXXX)
-  echo $$ > "$lane_run/owner.pid"
-  echo "$lane_data" > "$lane_run/data"
-  echo "$lane $lane_number" > "$lane_run/lane"
-  local opened=0
-  lane_network "$lane" "$lane_number" && lane_finds_names "$lane" || opened=1
+  step "opening $((count - 1)) more lanes"
+  for ((index = 2; index <= count; index++)); do add_lane || opened=1; done
   if [ $opened -eq 0 ]; then
     private_engine_stop "$engine_run" "$engine_data"
-    lane_engine "$lane" "$lane_run" "$lane_data" "$engine_data" || opened=1
+    for index in "${!lanes[@]}"; do
+      lane_engine "${lanes[index]}" "${lane_runs[index]}" "${lane_datas[index]}" "$engine_data" "${gives_way[@]}" || opened=1
+    done
     start_engine || give_up 'The container engine did not start again.'
   fi
-  if [ $opened -ne 0 ]; then close_lane; return 1; fi
+  if [ $opened -ne 0 ]; then close_lanes; return 1; fi
 }
 
-close_lane() {
-  private_engine_stop "$lane_run" "$lane_data" || true
-  lane_close "$lane" "$lane_number"
-  rm -rf "$lane_run" "$lane_data"
-  lane=''
+# Makes the network of one more lane, and the folders of its engine.
+add_lane() {
+  local number=$((RANDOM % 250)) run
+  while [ -e "/run/netns/ptr-lane-$number" ]; do number=$(((number + 1) % 250)); done
+  run=$(mktemp -d /run/portreeve-test-engine-XXXXXX)
+  lanes+=("ptr-lane-$number") lane_numbers+=("$number") lane_runs+=("$run") lane_datas+=("$engine_data-lane-$number-$$")
+  echo $$ > "$run/owner.pid"
+  echo "$engine_data-lane-$number-$$" > "$run/data"
+  echo "ptr-lane-$number $number" > "$run/lane"
+  lane_network "ptr-lane-$number" "$number" && lane_finds_names "ptr-lane-$number"
+}
+
+close_lanes() {
+  local index
+  for index in "${!lanes[@]}"; do
+    private_engine_stop "${lane_runs[index]}" "${lane_datas[index]}" || true
+    lane_close "${lanes[index]}" "${lane_numbers[index]}"
+    rm -rf "${lane_runs[index]}" "${lane_datas[index]}"
+  done
+  lanes=() lane_numbers=() lane_runs=() lane_datas=()
 }
 
 # Seconds that one project may take: a test that hangs must not cost the results of the others.
-limit_s() { case $1 in unit | engine | engine-build) echo 1200 ;; *) echo 2700 ;; esac }
+limit_s() { case $1 in engine | engine-build) echo 1200 ;; *) echo 2700 ;; esac }
 
 # What runs a command in the lane of these tests; nothing for the first one.
 inside=()
@@ -186,30 +212,29 @@ run_engine_build() {
   run_tests engine-build --project engine test/engine/engine-build test/engine/engine-restart
 }
 
-# The tests that need an engine in two halves side by side: they wait for half of their time. What drives a browser goes last: on two cores its pages
-# would wait too long for the builds of the other lane.
+# The tests that need an engine in as many parts as there are lanes, side by side: they wait for half of their time.
 run_lanes() {
-  local chosen=() project
-  for project in engine e2e; do if needs $project; then chosen+=(--project $project); fi; done
-  expected+=(lane-1 lane-2)
-  chosen+=(--exclude 'test/engine/engine-build*' --exclude 'test/engine/engine-restart*' --exclude 'test/e2e/dashboard*')
-  # With a process group of its own, so that a signal ends all of it.
+  local chosen=() project index count=$((${#lanes[@]} + 1))
+  for project in engine e2e; do if needs $project; then chosen+=(--project "$project"); fi; done
+  chosen+=(--exclude 'test/engine/engine-build*' --exclude 'test/engine/engine-restart*')
+  for ((index = 1; index <= count; index++)); do expected+=("lane-$index"); done
+  # With process groups of their own, so that a signal ends all of them.
   set -m
-  (
-    inside=(nsenter "--net=/run/netns/$lane")
-    export DOCKER_HOST=unix://$lane_run/docker.sock
-    run_tests lane-2 "${chosen[@]}" --shard=2/2
-  ) > "$reports/lane-2.log" 2>&1 &
-  lane_tests=$!
+  for index in "${!lanes[@]}"; do
+    (
+      inside=(nsenter "--net=/run/netns/${lanes[index]}")
+      export DOCKER_HOST=unix://${lane_runs[index]}/docker.sock
+      run_tests "lane-$((index + 2))" "${chosen[@]}" "--shard=$((index + 2))/$count"
+    ) > "$reports/lane-$((index + 2)).log" 2>&1 &
+    lane_tests+=($!)
+  done
   set +m
-  run_tests lane-1 "${chosen[@]}" --shard=1/2
-  wait "$lane_tests" || true
-  lane_tests=''
-  cat "$reports/lane-2.log"
-  if needs e2e; then
-    expected+=(browser)
-    run_tests browser --project e2e test/e2e/dashboard
-  fi
+  run_tests lane-1 "${chosen[@]}" "--shard=1/$count"
+  for index in "${!lane_tests[@]}"; do
+    wait "${lane_tests[index]}" || true
+    cat "$reports/lane-$((index + 2)).log"
+  done
+  lane_tests=()
 }
 
 # Format and types, as lines of results like those of tests.
@@ -221,11 +246,18 @@ check_sources() {
   vue-tsc --noEmit -p dashboard || bad+=('failed:The types of the dashboard do not check.')
   printf '%s\n' "${bad[@]}" | sed '/^$/d' > "$reports/sources.results"
 }
-# They keep one core busy and wait for nothing, so that they go beside what does.
+build_server() {
+  step 'building the server'
+  nitro build
+}
+# They keep one core busy and wait for nothing, so that they go beside what does. The build is last: it writes files that types are read from.
 start_sources() {
   expected+=(sources)
   set -m
-  check_sources > "$reports/sources.log" 2>&1 &
+  {
+    check_sources
+    if ! needs e2e || build_server; then touch "$reports/built"; fi
+  } > "$reports/sources.log" 2>&1 &
   sources_run=$!
   set +m
 }
@@ -235,11 +267,14 @@ await_sources() {
   cat "$reports/sources.log"
 }
 
-# Tests that need no engine run while images are downloaded and made.
+# Tests that need no engine take the time that all others leave: while images are made, and while containers start.
 start_unit() {
   expected+=(unit)
   set -m
-  run_tests unit --project unit > "$reports/unit.log" 2>&1 &
+  (
+    inside=("${gives_way[@]}")
+    run_tests unit --project unit
+  ) > "$reports/unit.log" 2>&1 &
   unit_run=$!
   set +m
 }
@@ -250,6 +285,7 @@ await_unit() {
   cat "$reports/unit.log"
 }
 
+start_tools
 install_dependencies || { echo 'npm ci failed.' >&2; echo '0 passed, 1 failed'; exit 1; }
 export PATH="$PWD/node_modules/.bin:$PATH"
 
@@ -257,28 +293,23 @@ results=()
 node scripts/dashboard-client.ts || results+=('failed:The types of the API cannot be written.')
 start_sources
 
-install_tools || results+=('failed:The programs that tests run against could not be installed.')
+await_tools || results+=('failed:The programs that tests run against could not be installed.')
 if needs unit && { needs engine || needs e2e; }; then start_unit; fi
 if needs engine || needs e2e; then
   ensure_engine || give_up 'There is no container engine.'
   step 'images'
   node scripts/images.ts || results+=('failed:Not all images could be made.')
 fi
-# Before the build, which writes files that types are read from.
 await_sources
-if needs e2e; then
-  step 'building the server'
-  nitro build || give_up 'The server does not build.'
-fi
+if ! [ -e "$reports/built" ]; then give_up 'The server does not build.'; fi
 has_lanes=no
-if { needs engine || needs e2e; } && open_lane; then
+if { needs engine || needs e2e; } && open_lanes; then
   has_lanes=yes
   run_engine_build
+  run_lanes
 fi
 await_unit
-if [ $has_lanes = yes ]; then
-  run_lanes
-else
+if [ $has_lanes = no ]; then
   for project in "${projects[@]}"; do
     if [ -e "$reports/$project.results" ]; then continue; fi
     expected+=("$project")

@@ -1,5 +1,5 @@
 # shellcheck shell=bash
-# A second lane for tests: a network namespace with an engine of its own, so that two halves of the tests that need an engine run side by side. Needs engine.sh.
+# One more lane for tests: a network namespace with an engine of its own, so that parts of the tests that need an engine run side by side. Needs engine.sh.
 
 # Makes the namespace <name> and its way out. Fails at once where the name is taken. The third number of its addresses is <number>.
 # lane_network <name> <number>
@@ -24,13 +24,14 @@ lane_finds_names() {
 }
 
 # Starts an engine in the namespace, on a copy of the images of another one that is stopped meanwhile. Layers never change, so they are linked.
-# lane_engine <name> <run folder> <data folder> <data folder of the other engine>
+# lane_engine <name> <run folder> <data folder> <data folder of the other engine> [command that starts it, as `nice …`]
 lane_engine() {
   local name=$1 run=$2 data=$3 from=$4
+  shift 4
   mkdir -p "$data"
   cp --archive --link "$from/overlay2" "$data/" || return 1
   find "$from" -mindepth 1 -maxdepth 1 ! -name overlay2 ! -name containers ! -name network ! -name engine-id -exec cp --archive {} "$data/" \; || return 1
-  private_engine_start "$run" "$data" nsenter "--net=/run/netns/$name"
+  private_engine_start "$run" "$data" "$@" nsenter "--net=/run/netns/$name"
 }
 
 # Takes away what lane_network made; its engine is stopped by private_engine_stop before.
