@@ -63,10 +63,14 @@ describe('uptime checks of names whose server never answers', () => {
     const policy = createOutboundPolicy({
       allowed_private_hosts: [],
       resolver: (name, signal) =>
-        new Promise(() => signal!.addEventListener('abort', () => void ended.push(name))),
+        name === 'absent.example'
+          ? Promise.reject(new Error('absent'))
+          : new Promise(() => signal!.addEventListener('abort', () => void ended.push(name))),
     })
     const client = createGuardedClient(policy)
     closing.push(() => client.close())
+    // What the client is made of is loaded by its first request, which may take longer than a limit below.
+    await expect(client.send('https://absent.example/')).rejects.toThrow('not known to DNS')
     const tools = { client, dial: createDial(policy), now: () => 0, monotonic_ms: () => 0 }
     const base = { timeout_s: 0.05, expected_status: null, expected_text: null, days_left: null }
     const look = async (kind: 'http' | 'tcp' | 'tls', target: string) =>
