@@ -36,8 +36,8 @@ export function createBuildsDomain(
         return use.git_credentials.forUrl(project_id, requested.git_url, requested)
       },
     }),
-    detectFolder: (directory, overrides) => detectApart(directory, overrides),
-    prepareDetection: () => prepareDetection(),
+    detectFolder: (directory, overrides, owner) => detectApart(directory, overrides, { owner }),
+    prepareDetection: (owner) => prepareDetection(owner),
     ...createSourceGuard({
       engine,
       policy,

@@ -6,10 +6,10 @@ import type { Detection } from './service.ts'
 
 /** Builds as other modules see them. */
 export interface BuildsDomain extends Detection {
-  /** How the source in a folder is built and run. Throws a DetectionError when it is not understood. */
-  detectFolder(directory: string, overrides: DetectOptions): Promise<BuildPlan>
-  /** Loads what a detection needs, since a source is on its way that will be looked at. */
-  prepareDetection(): void
+  /** How the source in a folder of an app is built and run. Throws a DetectionError when it is not understood. */
+  detectFolder(directory: string, overrides: DetectOptions, app_id: string): Promise<BuildPlan>
+  /** Loads what a detection needs, since a source of an app is on its way that will be looked at. */
+  prepareDetection(app_id: string): void
   /**
    * The text of a user's Dockerfile as it may be built. Throws Fatal when it would make the engine fetch from
    * where this server may not connect to, or read an image of another app.

@@ -4,7 +4,7 @@ import { DetectionError } from './plan.ts'
 import { withRepository } from './project-settings.ts'
 import { openTree } from './source-tree.ts'
 
-/** Entry of the thread that looks at one folder; the server is built with it as a file of its own. */
+/** Entry of the thread that looks at one folder after the other; the server is built with it as a file of its own. */
 async function look({ directory, overrides }: { directory: string; overrides: DetectOptions }) {
   try {
     const options = await withRepository(directory, overrides)
@@ -15,5 +15,5 @@ async function look({ directory, overrides }: { directory: string; overrides: De
     parentPort?.postMessage({ refused: { message, hint, looked_for } })
   }
 }
-// What is rejected here ends the thread, and whoever started it hears of the error.
-parentPort?.once('message', (requested) => void look(requested))
+// What is rejected here ends the thread, and whoever asked it hears of the error.
+parentPort?.on('message', (requested) => void look(requested))

@@ -138,8 +138,8 @@ function deployPorts(
         )
     },
     removeVolumes: (app_id) => use.volumes.removeOf(app_id),
-    detect: (directory, overrides) => use.builds.detectFolder(directory, overrides),
-    prepareDetection: () => use.builds.prepareDetection(),
+    detect: (directory, overrides, app_id) => use.builds.detectFolder(directory, overrides, app_id),
+    prepareDetection: (app_id) => use.builds.prepareDetection(app_id),
     checkDockerfile: (dockerfile, options) => use.builds.checkDockerfile(dockerfile, options),
     checkImage: (reference, signal) => use.builds.checkImage(reference, signal),
     makeRoom: (bytes) => use.disk.makeRoom(bytes),

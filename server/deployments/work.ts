@@ -127,9 +127,9 @@ export interface DeployPorts {
   /** What its source and its images are fetched with; its processes do not have it. */
   fetchSecrets(app: DeployedApp): string[]
   /** How the source in a folder is built and run. Throws a DetectionError when it is not understood. */
-  detect(directory: string, overrides: DetectOptions): Promise<BuildPlan>
+  detect(directory: string, overrides: DetectOptions, app_id: string): Promise<BuildPlan>
   /** Says that a source is on its way that `detect` will be asked for. */
-  prepareDetection(): void
+  prepareDetection(app_id: string): void
   /**
    * The text of a user's Dockerfile as it may be built. Throws Fatal when it would make the engine fetch from
    * where this server may not connect to, or read an image of another app.

@@ -8,21 +8,34 @@ export interface ThreadLimits {
   tooLarge(): Error
   /** Said when the thread ends without an answer. */
   ended: string
+  /** Whether the thread goes on after an answer. Default: it ends with it. */
+  goes_on?: boolean
 }
 
-/** The first message of a thread, which ends with it. Throws what the thread failed with. */
+/** The next message of a thread. Throws what the thread failed with, which has ended then. */
 export function answerOfThread<T>(worker: Worker, limits: ThreadLimits): Promise<T> {
   return new Promise((resolve, reject) => {
-    const end = (act: () => void) => {
+    const settle = (act: () => void) => {
       clearTimeout(timer)
-      void worker.terminate()
+      worker.off('message', onMessage).off('exit', onExit)
       act()
     }
-    const timer = setTimeout(() => end(() => reject(limits.tooLong())), limits.timeout_ms)
-    worker.once('message', (answer: T) => end(() => resolve(answer)))
-    worker.once('error', (error: NodeJS.ErrnoException) =>
-      end(() => reject(error.code === 'ERR_WORKER_OUT_OF_MEMORY' ? limits.tooLarge() : error)),
-    )
-    worker.once('exit', () => end(() => reject(new Error(limits.ended))))
+    const fail = (error: Error) =>
+      settle(() => {
+        void worker.terminate()
+        reject(error)
+      })
+    const onMessage = (answer: T) =>
+      settle(() => {
+        if (limits.goes_on) worker.off('error', onError)
+        else void worker.terminate()
+        resolve(answer)
+      })
+    // Stays until the end of the thread: an error that nobody listens to would end this process.
+    const onError = (error: NodeJS.ErrnoException) =>
+      fail(error.code === 'ERR_WORKER_OUT_OF_MEMORY' ? limits.tooLarge() : error)
+    const onExit = () => fail(new Error(limits.ended))
+    const timer = setTimeout(() => fail(limits.tooLong()), limits.timeout_ms)
+    worker.once('message', onMessage).on('error', onError).once('exit', onExit)
   })
 }

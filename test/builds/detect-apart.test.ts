@@ -19,19 +19,49 @@ beforeAll(async () => {
 }, 60_000)
 afterAll(() => rmSync(folder, { recursive: true, force: true }))
 
-const look = (directory = shop, file = thread) => detectApart(directory, {}, file)
+const look = (directory = shop, file = thread, owner?: string) =>
+  detectApart(directory, {}, { file, ...(owner ? { owner } : {}) })
+/** Threads of this file that are started by some work. */
+async function started(work: () => Promise<unknown>): Promise<number> {
+  let count = 0
+  const onWorker = () => {
+    count += 1
+  }
+  process.on('worker', onWorker)
+  await work().finally(() => process.off('worker', onWorker))
+  return count
+}
 
 describe('a detection in a thread of its own', { timeout: 60_000 }, () => {
   it('answers the plan, with a thread that was started ahead and without one', async () => {
-    prepareDetection(thread)
-    prepareDetection(thread)
+    prepareDetection('app_shop', thread)
+    prepareDetection('app_shop', thread)
     const plans = await Promise.all([look(), look()])
     expect(plans.map(({ stack }) => stack)).toEqual(['node', 'node'])
     expect((await look()).stack).toBe('node')
   })
   it('says what it does not understand, from a thread that was started ahead, too', async () => {
-    prepareDetection(thread)
+    prepareDetection('app_shop', thread)
     await expect(look(empty)).rejects.toMatchObject({ name: 'DetectionError', looked_for: expect.any(Array) })
+  })
+  it('has the thread of the one before where that was of the same owner, and of nobody else', async () => {
+    await look(shop, thread, 'app_shop')
+    expect(
+      await started(async () => {
+        expect((await look(shop, thread, 'app_shop')).stack).toBe('node')
+        await expect(look(empty, thread, 'app_shop')).rejects.toThrow()
+        prepareDetection('app_shop', thread)
+        expect((await look(shop, thread, 'app_shop')).stack).toBe('node')
+      }),
+    ).toBe(0)
+    expect(await started(() => look(shop, thread, 'app_other'))).toBe(1)
+    expect(await started(() => look(shop, thread))).toBe(1)
+    expect(
+      await started(() => {
+        prepareDetection('app_third', thread)
+        return look()
+      }),
+    ).toBe(1)
   })
   it('is not spoilt by a thread that was started ahead and ended by itself', async () => {
     const broken = join(folder, 'broken.mjs')
@@ -40,7 +70,7 @@ describe('a detection in a thread of its own', { timeout: 60_000 }, () => {
       broken,
       `import { writeFileSync } from 'node:fs'; writeFileSync(${JSON.stringify(mark)}, ''); throw new Error('no')`,
     )
-    prepareDetection(broken)
+    prepareDetection('app_shop', broken)
     await poll(async () => existsSync(mark), 30_000)
     // Its end is heard a moment later; until then it would be handed out.
     await poll(
@@ -54,7 +84,7 @@ describe('a detection in a thread of its own', { timeout: 60_000 }, () => {
     expect((await look()).stack).toBe('node')
   })
   it('is done here where there is no file of the thread', async () => {
-    prepareDetection(join(folder, 'none.mjs'))
+    prepareDetection('app_shop', join(folder, 'none.mjs'))
     expect((await look(shop, join(folder, 'none.mjs'))).stack).toBe('node')
   })
 })

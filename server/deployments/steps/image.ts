@@ -61,13 +61,14 @@ export async function detectStep(context: DeployContext, step: DeployStep): Prom
     const variables = context.ports.variables(app)
     const repository = sourceDirectory(context, deployment_id)
     const folder = sourceFolder(repository, configuration.base_directory)
-    plan = await context.ports.detect(folder, {
+    const overrides = {
       ...overridesOf(configuration.build, configuration.port ?? portOf(variables)),
       app: app.name,
       repository,
       build_args: Object.keys({ ...buildArguments(variables), ...configuration.build.args }),
       build_secrets: Object.keys(buildSecrets(variables)).length > 0,
-    })
+    }
+    plan = await context.ports.detect(folder, overrides, app.id)
     if (plan.stack !== 'dockerfile') addDockerignore(folder, context.ports.dockerignore())
   }
   step.state.plan = plan

@@ -86,7 +86,7 @@ async function fromGit(
   say(`Cloning ${source.url}${source.branch ? ` (${source.branch})` : ''}.`)
   const directory = sourceDirectory(context, deployment_id)
   await removeTree(directory)
-  if (app.configuration.source !== 'compose') context.ports.prepareDetection()
+  if (app.configuration.source !== 'compose') context.ports.prepareDetection(app.id)
   const checkOut = (from: GitSource) =>
     context.git.checkout(
       from,
