@@ -30,7 +30,10 @@ const SUSPENDED = Symbol('suspended')
 const backoff = (attempts: number) => Math.min(10_000, 500 * 2 ** (attempts - 1))
 
 /** Where a job stands after some of its steps: all done, left to the next process, or to be undone. */
-type Progress = { kind: 'finished' } | { kind: 'suspended' } | { kind: 'stopped'; failure: Failure | null }
+type Progress =
+  | { kind: 'finished'; next_begun?: boolean }
+  | { kind: 'suspended' }
+  | { kind: 'stopped'; failure: Failure | null }
 type AnyStep = Step<any, any>
 
 /**
@@ -99,13 +102,18 @@ async function goForward(run: Run): Promise<Progress> {
   const { definition, job, around, stop } = run
   if (job.cancel_requested) return { kind: 'stopped', failure: null }
   const rows = around.repository.steps(job.id)
+  let is_begun = false
   for (const [position, step] of definition.steps.entries()) {
     const { status } = rows[position]!
     if (status === 'succeeded' || status === 'skipped' || (status === 'failed' && step.irrevocable)) continue
-    if (stop.signal.aborted) return interruption(run)
+    if (stop.signal.aborted && !is_begun) return interruption(run)
     const poisoned = job.resumes > MAX_RESUMES && status === 'running'
-    const progress = poisoned ? giveUp(run, position, step) : await runStep(run, position, step)
+    const has_next = rows[position + 1]?.status === 'pending'
+    const progress: Progress = poisoned
+      ? giveUp(run, position, step)
+      : await runStep(run, position, step, { is_begun, has_next })
     if (progress.kind === 'suspended' || (progress.kind === 'stopped' && !step.irrevocable)) return progress
+    is_begun = progress.kind === 'finished' && progress.next_begun === true
   }
   if (definition.steps.some((step) => step.irrevocable)) return { kind: 'finished' }
   if (stop.signal.reason === CANCELLED) return interruption(run)
@@ -159,13 +167,38 @@ function giveUp(run: Run, position: number, step: AnyStep): Progress {
   return { kind: 'stopped', failure }
 }
 
-/** Runs one step to its success, trying again where that may help. */
-async function runStep(run: Run, position: number, step: AnyStep): Promise<Progress> {
+/** Records the success of a step and, in the same write to the disk, that the next one begins. */
+function recordSuccess(
+  run: Run,
+  position: number,
+  status: 'succeeded' | 'skipped',
+  change: { duration_ms: number; attempts: number },
+  begins_next: boolean,
+): void {
+  const { around, definition } = run
+  around.db.tx(() => {
+    record(run, position, definition.steps[position]!, status, change)
+    if (begins_next) begin(run, position + 1)
+  })
+}
+const begin = (run: Run, position: number) =>
+  record(run, position, run.definition.steps[position]!, 'running', { started_at: run.around.clock.iso() })
+
+/**
+ * Runs one step to its success, trying again where that may help.
+ * @param order whether the step before recorded the beginning of this one, and whether this may do so for the next.
+ */
+async function runStep(
+  run: Run,
+  position: number,
+  step: AnyStep,
+  order: { is_begun: boolean; has_next: boolean },
+): Promise<Progress> {
   const { around, job, log, stop } = run
   const point = `${job.kind}.${step.name}`
   const began_ms = around.clock.monotonic_ms()
   const elapsed_ms = () => Math.round(around.clock.monotonic_ms() - began_ms)
-  record(run, position, step, 'running', { started_at: around.clock.iso() })
+  if (!order.is_begun) begin(run, position)
   for (let attempts = 1, waits = 0; ; ) {
     around.fault?.(point, 'before')
     const context = contextOf(run, attempts)
@@ -180,11 +213,10 @@ async function runStep(run: Run, position: number, step: AnyStep): Promise<Progr
     })
     if (ended.kind === 'done') {
       around.fault?.(point, 'after')
-      record(run, position, step, context.skipped ? 'skipped' : 'succeeded', {
-        duration_ms: elapsed_ms(),
-        attempts,
-      })
-      return { kind: 'finished' }
+      const next_begun = order.has_next && !stop.signal.aborted
+      const status = context.skipped ? 'skipped' : 'succeeded'
+      recordSuccess(run, position, status, { duration_ms: elapsed_ms(), attempts }, next_begun)
+      return { kind: 'finished', next_begun }
     }
     if (ended.kind === 'failed' && ended.error instanceof Later)
       await around.pause(ended.error.after_ms, stop.signal)

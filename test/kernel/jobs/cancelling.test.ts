@@ -44,6 +44,27 @@ describe('cancelling', () => {
     expect(harness.diary).toContain('b cancelled')
     expect(jobs.find(id)).toMatchObject({ status: 'cancelled', failure: null })
   })
+  it('between two steps runs nothing more, and the next is recorded as cancelled', async () => {
+    const jobs = harness.boot(
+      [
+        { name: 'a', undo: nothing },
+        { name: 'b', undo: nothing },
+      ],
+      {
+        onStep(row, step, status) {
+          harness.diary.push(`${step} ${status}`)
+          if (step === 'a' && status === 'succeeded')
+            harness.kernel.db.afterCommit(() => void jobs.cancel(row.id))
+        },
+      },
+    )
+    jobs.start()
+    const id = jobs.enqueue(job())
+    await jobs.idle()
+    expect(harness.diary.filter((line) => line === 'run b')).toEqual([])
+    expect(harness.diary.slice(-1)).toEqual(['end cancelled'])
+    expect(jobs.steps(id).map(({ status }) => status)).toEqual(['succeeded', 'cancelled'])
+  })
   it('is heard while a step waits for its turn in a pool', async () => {
     let release: () => void = () => undefined
     const jobs = harness.boot([
