@@ -245,11 +245,20 @@ export function createGit(options: GitOptions): Git {
     const commit = `${revision}^{commit}`
     const describing = describe(session, commit)
     describing.catch(() => {}) // It is awaited below, unless the repository is refused first.
+    // Beside it: git reads all folders of a commit before it writes a file, which takes longer than to count
+    // as many as are too many, and then the session ends.
+    const writing = session.git(['checkout', '--quiet', '--force', '--detach', commit, '--'])
+    writing.catch(() => {})
     const { submodules, ...size } = await measure(session, commit, limits)
-    await session.git(['checkout', '--quiet', '--force', '--detach', commit, '--'])
+    await writing
     const about = await describing
     if (checkout.mirror) await keepMirror(checkout.mirror, checked.url.url, session.repository, about.sha)
-    await sweep(session.repository, owner, checkout.onLog)
+    const fetched = join(session.directory, 'fetched')
+    await rename(join(session.repository, '.git'), fetched)
+    await Promise.all([
+      rm(fetched, { recursive: true, force: true }),
+      sweep(session.repository, owner, checkout.onLog),
+    ])
     if (submodules > 0)
       checkout.onLog(
         `The repository has ${submodules} submodule${submodules === 1 ? '' : 's'}; submodules are not fetched.`,

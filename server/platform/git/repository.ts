@@ -29,15 +29,17 @@ export async function createRepository(
     if (identity) await chown(path, identity.uid, identity.gid)
   }
   await rm(git, { recursive: true, force: true })
-  for (const folder of [git, join(git, 'objects'), join(git, 'refs')]) {
-    await mkdir(folder)
-    await own(folder)
-  }
-  for (const [name, content] of Object.entries({
-    HEAD: 'ref: refs/heads/main\n',
-    config: config(format),
-  })) {
-    await writeFile(join(git, name), content)
+  await mkdir(git)
+  const folders = ['objects', 'refs'].map(async (name) => {
+    await mkdir(join(git, name))
     await own(join(git, name))
-  }
+  })
+  const files = Object.entries({ HEAD: 'ref: refs/heads/main\n', config: config(format) }).map(
+    async ([name, content]) => {
+      await writeFile(join(git, name), content)
+      await own(join(git, name))
+    },
+  )
+  await Promise.all([...folders, ...files])
+  await own(git)
 }

@@ -111,14 +111,15 @@ async function prepareFiles(
   const own = async (path: string) => {
     if (parts.identity) await chown(path, parts.identity.uid, parts.identity.gid)
   }
-  for (const name of ['home', 'repository']) {
+  const folders = ['home', 'repository'].map(async (name) => {
     await mkdir(join(directory, name), { mode: 0o755 })
     await own(join(directory, name))
-  }
-  for (const [name, content] of Object.entries(files)) {
+  })
+  const written = Object.entries(files).map(async ([name, content]) => {
     await writeFile(join(directory, name), content, { mode: 0o600, flag: 'wx' })
     await own(join(directory, name))
-  }
+  })
+  await Promise.all([...folders, ...written])
   await own(directory)
 }
 
@@ -207,7 +208,12 @@ export async function openSession(
     directory = await mkdtemp(parts.session_prefix)
     await prepareFiles(parts, directory, { credentials: line, ...(ssh?.files ?? {}) })
     guard = url.protocol === 'ssh' ? undefined : parts.proxy.open({ max_bytes: parts.limits.max_bytes })
-    const env = gitEnvironment(directory, url, guard?.url, parts.ca_file)
+    const env = gitEnvironment(url, {
+      session_directory: directory,
+      proxy_url: guard?.url,
+      ca_file: parts.ca_file,
+      has_credential: line !== '',
+    })
     return createSession({
       parts,
       url,

@@ -1,11 +1,25 @@
 import type { GitUrl } from './parse-url.ts'
 
+/** What git runs in. */
+export interface GitSurroundings {
+  session_directory: string
+  /** Of the guard, with its own login. */
+  proxy_url: string | undefined
+  /** PEM file of the authorities that hosts are checked against; the system's when undefined. */
+  ca_file: string | undefined
+  /** Whether the session's file of credentials holds one for the host. */
+  has_credential: boolean
+}
+
 /**
  * Every setting that git gets. No file of the system, of a user or of the repository can change them, and no
  * content of a repository is ever run: no hooks, no filters (none are defined), no submodules, no external
  * protocols.
  */
-function settings(url: GitUrl, proxy_url: string | undefined): [key: string, value: string][] {
+function settings(
+  url: GitUrl,
+  { proxy_url, has_credential }: Pick<GitSurroundings, 'proxy_url' | 'has_credential'>,
+): [key: string, value: string][] {
   return [
     ['protocol.allow', 'never'],
     [`protocol.${url.protocol}.allow`, 'always'],
@@ -36,6 +50,8 @@ function settings(url: GitUrl, proxy_url: string | undefined): [key: string, val
     ['core.packedGitLimit', '512m'],
     ['core.bigFileThreshold', '32m'],
     ['checkout.workers', '1'],
+    // What a crash leaves of a session is thrown away, and a mirror that is not whole is fetched anew.
+    ['core.fsync', 'none'],
     ['i18n.logOutputEncoding', 'UTF-8'],
     ['log.showSignature', 'false'],
     // Renamed repositories answer with a redirect. Each hop goes through the guard, and a credential stays
@@ -51,9 +67,9 @@ function settings(url: GitUrl, proxy_url: string | undefined): [key: string, val
         ] as [string, string][])
       : []),
     // The first empties the list of helpers; the second reads the session's own file and hands out nothing
-    // for another host.
+    // for another host. Without a credential it would only be handed that of the proxy, by a shell.
     ['credential.helper', ''],
-    ['credential.helper', 'store --file=../credentials'],
+    ...(has_credential ? [['credential.helper', 'store --file=../credentials'] as [string, string]] : []),
     ['credential.useHttpPath', 'false'],
   ]
 }
@@ -62,13 +78,9 @@ function settings(url: GitUrl, proxy_url: string | undefined): [key: string, val
  * The complete environment of git. Settings travel here and not as arguments, so that the guard's credential
  * is in no process list.
  */
-export function gitEnvironment(
-  session_directory: string,
-  url: GitUrl,
-  proxy_url: string | undefined,
-  ca_file: string | undefined,
-): Record<string, string> {
-  const pairs = settings(url, proxy_url)
+export function gitEnvironment(url: GitUrl, around: GitSurroundings): Record<string, string> {
+  const { session_directory, ca_file } = around
+  const pairs = settings(url, around)
   return {
     HOME: `${session_directory}/home`,
     XDG_CONFIG_HOME: `${session_directory}/home`,

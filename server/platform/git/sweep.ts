@@ -1,4 +1,4 @@
-import { chmod, lchown, lstat, readdir, rm, unlink } from 'node:fs/promises'
+import { chmod, lchown, lstat, readdir, unlink } from 'node:fs/promises'
 import { join, relative } from 'node:path'
 import { linkStaysInside } from '#server/platform/archive/inside'
 import { quote } from './errors.ts'
@@ -36,6 +36,5 @@ export async function sweep(
     await unlink(path)
     onLog(`Left out the link ${quote(relative(root, path))}, because it leads out of the repository.`)
   }
-  await rm(join(root, '.git'), { recursive: true, force: true })
   await visit(root)
 }

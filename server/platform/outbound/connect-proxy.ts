@@ -115,7 +115,8 @@ function forward(
       })
       upstream.on('error', refuse)
       upstream.on('response', (answer) => {
-        response.writeHead(answer.statusCode ?? 502, answer.statusMessage, answer.headers)
+        const { connection: _, 'keep-alive': __, ...passed } = answer.headers
+        response.writeHead(answer.statusCode ?? 502, answer.statusMessage, passed)
         answer.on('error', refuse)
         answer.pipe(response)
       })

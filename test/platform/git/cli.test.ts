@@ -84,9 +84,26 @@ describe('what can be checked out', () => {
     expect(harness.commands.map(({ argv }) => argv[argv.indexOf('git') + 1])).toEqual([
       'fetch',
       'rev-list',
-      'ls-tree',
       'checkout',
+      'ls-tree',
     ])
+  })
+})
+
+describe('the file of credentials', () => {
+  const helpers = () =>
+    harness.commands
+      .flatMap(({ options }) => Object.values(options.env ?? {}))
+      .filter((value) => /^store /.test(value))
+
+  it('is no helper of git unless there is a credential, since git would run a shell to hand it that of the proxy', async () => {
+    const open = repository()
+    open.commit({ a: '1' })
+    await harness.checkout({ url: open.url })
+    expect(helpers()).toEqual([])
+    const token = { kind: 'token' as const, username: 'robot', token: 'tok' }
+    await harness.checkout({ url: open.url, credential: token })
+    expect(helpers()).not.toEqual([])
   })
 })
 
