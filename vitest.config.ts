@@ -41,6 +41,8 @@ export default defineConfig({
           hookTimeout: process.env.CI ? 120_000 : 60_000,
           // One for each of the two cores of CI: these tests share nothing.
           maxWorkers: 2,
+          // Loading the server anew for each of 350 files takes as long as all that they test.
+          isolate: false,
         },
       },
       {

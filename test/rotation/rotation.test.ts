@@ -17,7 +17,10 @@ import { createTestApi, type TestApi } from '#test/support/api'
 import { ROOT } from '#test/support/routes'
 
 let api: TestApi | undefined
-afterEach(() => api?.close())
+afterEach(async () => {
+  await api?.close()
+  api = undefined
+})
 
 /** Seals something into every listed column with the key of the test kernel. */
 async function filled(): Promise<{ api: TestApi; plain: () => string[] }> {

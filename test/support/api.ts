@@ -208,7 +208,8 @@ export async function createTestApi(options: TestApiOptions = {}): Promise<TestA
     events: (since = 0) => services.events.after(since, {}, 100_000),
     async close() {
       await server.close()
-      await services.jobs.stop()
+      // Timers of what a test started would look into a database that is closed.
+      await services.stop()
       await Promise.all([fakes.engine.close(), fakes.ingress.close()])
       kernel.dispose()
     },
