@@ -26,6 +26,7 @@ export default defineConfig({
   },
   test: {
     pool: 'forks',
+    // `isolate: false` below: loading the server anew for each of 400 files takes as long as all that they test.
     // By itself a condition has a second to come true, which a machine that stalls does not give.
     expect: { poll: { timeout: 15_000 } },
     sequence: { sequencer: LaneSequencer },
@@ -41,7 +42,6 @@ export default defineConfig({
           hookTimeout: process.env.CI ? 120_000 : 60_000,
           // One for each of the two cores of CI: these tests share nothing.
           maxWorkers: 2,
-          // Loading the server anew for each of 350 files takes as long as all that they test.
           isolate: false,
         },
       },
@@ -54,6 +54,7 @@ export default defineConfig({
           testTimeout: 120_000,
           hookTimeout: 120_000,
           fileParallelism: false,
+          isolate: false,
         },
       },
       {
@@ -65,6 +66,7 @@ export default defineConfig({
           testTimeout: 180_000,
           hookTimeout: 240_000,
           fileParallelism: false,
+          isolate: false,
         },
       },
     ],
