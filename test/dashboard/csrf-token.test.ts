@@ -1,5 +1,4 @@
 import { afterEach, beforeEach, expect, it, vi } from 'vitest'
-import { csrfToken } from '@/api/client'
 
 beforeEach(() => vi.useFakeTimers({ toFake: ['setTimeout'] }))
 afterEach(() => {
@@ -8,6 +7,9 @@ afterEach(() => {
 })
 
 it('the token of a session is asked for again after the server was away, and then kept', async () => {
+  // A page that was just loaded: what another test asked for is not known yet.
+  vi.resetModules()
+  const { csrfToken } = await import('@/api/client')
   let is_away = true
   const asked: string[] = []
   vi.stubGlobal('fetch', async (url: string) => {
