@@ -1,5 +1,4 @@
 import { posix } from 'node:path'
-import { text } from 'node:stream/consumers'
 import type { Header, Pack } from 'tar-stream'
 import type { Connection } from '../connection.ts'
 import type { Containers } from './containers.ts'
@@ -8,6 +7,8 @@ import type { ContainerSpec, Mount } from '../workload.ts'
 
 const FOLDER_MODE = 0o755
 const DEADLINE_MS = 60_000
+/** An image's list of users is its author's: so much of it is read, which is more than any real one has. */
+const MOST_TEXT_BYTES = 256 * 1024
 
 interface User {
   uid: number
@@ -51,7 +52,7 @@ async function inTheWay(
 ): Promise<EngineError | undefined> {
   if (!(cause instanceof EngineError) || cause.code === 'aborted' || cause.code === 'unavailable') return
   const typeOf = async (path: string) =>
-    (await archive.first(path).catch(() => undefined))?.header.type ?? undefined
+    (await archive.header(path).catch(() => undefined))?.type ?? undefined
   for (const { path } of files) {
     const is_folder = (await typeOf(path)) === 'directory'
     if (is_folder) return refused(path, 'the image has a folder there', cause)
@@ -87,6 +88,7 @@ async function join(connection: Connection, id: string, network: string, signal:
 /** Loaded when first used: most containers have no mounts. */
 const newPack = async (): Promise<Pack> => (await import('tar-stream')).pack()
 
+type Entry = AsyncIterable<Buffer> & { header: Header }
 type Archive = ReturnType<typeof createArchive>
 
 /** Reads and writes paths inside a container. */
@@ -94,6 +96,17 @@ function createArchive(connection: Connection, id: string, signal: AbortSignal) 
   const path = `/containers/${encodeURIComponent(id)}/archive`
   const open = (method: 'GET' | 'HEAD', inside: string) =>
     connection.stream({ method, path, query: { path: inside }, signal, deadline_ms: DEADLINE_MS })
+  /** Reads the first entry below a path, which is that of the path itself; the rest is not waited for. */
+  async function first<T>(inside: string, read: (entry: Entry) => Promise<T>): Promise<T | undefined> {
+    const { extract } = await import('tar-stream')
+    const answer = await open('GET', inside)
+    try {
+      for await (const entry of answer.pipe(extract()) as AsyncIterable<Entry>) return await read(entry)
+      return undefined
+    } finally {
+      answer.destroy()
+    }
+  }
   return {
     async exists(inside: string): Promise<boolean> {
       try {
@@ -104,18 +117,10 @@ function createArchive(connection: Connection, id: string, signal: AbortSignal) 
         throw error
       }
     },
-    /** The first entry below a path: that of the path itself. */
-    async first(inside: string): Promise<{ header: Header; content: string } | undefined> {
-      const { extract } = await import('tar-stream')
-      const answer = await open('GET', inside)
-      try {
-        for await (const entry of answer.pipe(extract()))
-          return { header: entry.header, content: entry.header.type === 'file' ? await text(entry) : '' }
-        return undefined
-      } finally {
-        answer.destroy()
-      }
-    },
+    header: (inside: string): Promise<Header | undefined> => first(inside, async ({ header }) => header),
+    /** The beginning of a text file, in whole lines; nothing where there is no such file. */
+    beginning: (inside: string): Promise<string | undefined> =>
+      first(inside, (entry) => (entry.header.type === 'file' ? beginningOf(entry) : Promise.resolve(''))),
     async write(folder: string, pack: Pack): Promise<void> {
       const answer = await connection.stream({
         method: 'PUT',
@@ -130,13 +135,25 @@ function createArchive(connection: Connection, id: string, signal: AbortSignal) 
   }
 }
 
+async function beginningOf(file: AsyncIterable<Buffer>): Promise<string> {
+  const chunks: Buffer[] = []
+  let size = 0
+  for await (const chunk of file) {
+    chunks.push(chunk)
+    size += chunk.length
+    if (size > MOST_TEXT_BYTES) break
+  }
+  const text = Buffer.concat(chunks).toString('utf8')
+  return size > MOST_TEXT_BYTES ? text.slice(0, text.lastIndexOf('\n') + 1) : text
+}
+
 /** The image's user in numbers: `USER` may name it, or leave out its group. */
 async function userOf(archive: Archive, name: string): Promise<User> {
   const [user = '', group] = name.split(':')
   if (user === '' || user === 'root' || user === '0') return { uid: 0, gid: 0 }
   const rows = async (file: string) => {
-    const found = await archive.first(file).catch(() => undefined)
-    return (found?.content ?? '').split('\n').map((line) => line.split(':'))
+    const text = await archive.beginning(file).catch(() => undefined)
+    return (text ?? '').split('\n').map((line) => line.split(':'))
   }
   const known = (await rows('/etc/passwd')).find(([own, , uid]) => own === user || uid === user)
   const uid = Number(known?.[2] ?? user)
@@ -150,7 +167,7 @@ async function userOf(archive: Archive, name: string): Promise<User> {
 
 /** Changes the owner of a volume's own folder while it is root's; what is in it is left alone. */
 async function giveTo(archive: Archive, path: string, user: User): Promise<void> {
-  const header = (await archive.first(path))?.header
+  const header = await archive.header(path)
   if (header?.type !== 'directory' || header.uid !== 0) return
   const pack = await newPack()
   pack.entry({
