@@ -8,6 +8,8 @@ import type { ContainerSpec, VolumeInfo, VolumeUsage } from './workload.ts'
 /** The engine walks the files of every volume. */
 const USAGE_DEADLINE_MS = 600_000
 const VOLUME_ID = /^vol_[a-z0-9]+$/
+/** Whether a volume of the engine has a name that we give. */
+export const isVolumeId = (name: string): boolean => VOLUME_ID.test(name)
 
 interface RawVolume {
   Name: string
@@ -108,6 +110,6 @@ export function createVolumes(connection: Connection, scope: LabelScope, inTurn:
 export type Volumes = ReturnType<typeof createVolumes>
 
 function requireId(id: string): string {
-  if (!VOLUME_ID.test(id)) throw new EngineError('not_found', 'There is no volume with that name.')
+  if (!isVolumeId(id)) throw new EngineError('not_found', 'There is no volume with that name.')
   return id
 }

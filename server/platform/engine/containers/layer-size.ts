@@ -1,8 +1,10 @@
 import type { Connection } from '../connection.ts'
 import { allocatedBytes, unlinkedBytes } from '../unseen.ts'
+import { isVolumeId } from '../volumes.ts'
 
 interface SizedContainer {
   Id: string
+  Mounts?: { Type: string; Name?: string; Source?: string; Destination: string }[] | null
   SizeRw?: number
   GraphDriver?: { Data?: { UpperDir?: string } | null } | null
 }
@@ -10,7 +12,10 @@ interface SizedContainer {
 /** Millions of files take a while; who waits is a watch that has nothing else to do. */
 const LAYER_DEADLINE_MS = 120_000
 
-/** What a container wrote beside its volumes; undefined when it is gone. */
+/**
+ * What a container wrote beside its volumes; undefined when it is gone. For each `VOLUME` of its image the engine
+ * makes one that nobody asked for: it goes with the container and has no limit, so it counts as part of the layer.
+ */
 export async function layerBytes(
   connection: Connection,
   instance_id: string,
@@ -24,9 +29,19 @@ export async function layerBytes(
     ...(signal ? { signal } : {}),
   })
   if (!found || !connection.local) return found?.SizeRw
-  const { Id, SizeRw = 0, GraphDriver } = found
-  const folder = GraphDriver?.Data?.UpperDir
-  const allocated = folder ? (await allocatedBytes([folder])).get(folder) : 0
-  const { layers } = await unlinkedBytes([{ id: Id, volumes: [] }])
-  return Math.max(SizeRw, allocated ?? 0) + (layers.get(Id) ?? 0)
+  const { Id, SizeRw = 0, GraphDriver, Mounts } = found
+  const volumes = (Mounts ?? []).flatMap(({ Type, Name, Source, Destination }) =>
+    Type === 'volume' && Name && Source ? [{ name: Name, path: Destination, folder: Source }] : [],
+  )
+  const unasked = volumes.filter(({ name }) => !isVolumeId(name))
+  const upper = GraphDriver?.Data?.UpperDir
+  const folders = unasked.map(({ folder }) => folder)
+  const allocated = await allocatedBytes([...(upper ? [upper] : []), ...folders])
+  const unlinked = await unlinkedBytes([{ id: Id, volumes }])
+  return [
+    Math.max(SizeRw, allocated.get(upper ?? '') ?? 0),
+    unlinked.layers.get(Id),
+    ...folders.map((folder) => allocated.get(folder)),
+    ...unasked.map(({ name }) => unlinked.volumes.get(name)),
+  ].reduce<number>((sum, bytes) => sum + (bytes ?? 0), 0)
 }
