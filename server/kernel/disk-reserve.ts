@@ -5,11 +5,29 @@ import { ApiError } from './errors.ts'
 const SHARE = 0.05
 const MOST_BYTES = 1024 ** 3
 
+const reserveOf = (disk_bytes: number): number => Math.min(MOST_BYTES, disk_bytes * SHARE)
+
 /** Bytes that users may still put on the disk of a folder. */
 export function freeForUsers(directory: string): number {
   mkdirSync(directory, { recursive: true, mode: 0o700 })
   const { bsize, blocks, bavail } = statfsSync(directory)
-  return bavail * bsize - Math.min(MOST_BYTES, blocks * bsize * SHARE)
+  return bavail * bsize - reserveOf(bsize * blocks)
+}
+
+/** The same of files: a disk whose table of files is full takes no file of anybody. */
+const MOST_FILES = 50_000
+
+/** Whether users have nothing left on the disk of a folder, neither bytes nor files; a folder that is not here is on no disk of ours. */
+export function isReserveTouched(directory: string): boolean {
+  try {
+    const { bsize, blocks, bavail, files, ffree } = statfsSync(directory)
+    return (
+      bavail * bsize <= reserveOf(bsize * blocks) ||
+      (files > 0 && ffree <= Math.min(MOST_FILES, files * SHARE))
+    )
+  } catch {
+    return false
+  }
 }
 
 /**

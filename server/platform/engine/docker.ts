@@ -8,6 +8,7 @@ import { createContainers } from './containers/containers.ts'
 import type { Connection } from './connection.ts'
 import type { Engine, EngineVersion } from './engine.ts'
 import { createDisk } from './disk.ts'
+import { createDiskRoom } from './disk-room.ts'
 import { createExec } from './containers/exec.ts'
 import { createImages } from './images.ts'
 import { createLabelScope } from './labels.ts'
@@ -42,6 +43,8 @@ export interface DockerEngineOptions {
   layer_bytes?: number
   /** `classic` never uses BuildKit. */
   builder?: 'auto' | 'classic'
+  /** Whether nothing is left on the disk of a folder but what is kept for Portreeve. Default: what the disk says. */
+  isDiskFull?(directory: string): boolean
 }
 
 const VERSION_DEADLINE_MS = 5_000
@@ -59,16 +62,19 @@ export function createDockerEngine(options: DockerEngineOptions): Engine {
   const open = new AbortController()
   const whileOpen = (signal?: AbortSignal) => (signal ? AbortSignal.any([signal, open.signal]) : open.signal)
 
+  const room = createDiskRoom(connection, options.isDiskFull)
+  const inTurn = createTurn()
+  const disk = createDisk(connection, scope, inTurn)
   const readFacts = (signal?: AbortSignal) => readVersion(connection, signal)
   const builds = createBuilds(connection, scope, images, {
     builder: options.builder ?? 'auto',
     log: options.log ?? (() => {}),
     version: readFacts,
+    room,
+    pruneCache: disk.pruneCache,
   })
   const logs: Engine['logs'] = (instance_id, log_options, signal) =>
     containerLogs(connection, containers, instance_id, log_options, whileOpen(signal))
-  const inTurn = createTurn()
-  const disk = createDisk(connection, scope, inTurn)
   const terminals = createTerminals(connection)
   const volumes = createVolumes(connection, scope, inTurn)
   const releases = createReleases({
@@ -88,7 +94,7 @@ export function createDockerEngine(options: DockerEngineOptions): Engine {
     ensureNetwork: networks.ensure,
     removeNetwork: networks.remove,
     buildImage: builds.buildImage,
-    pullImage: createPull(connection, images),
+    pullImage: createPull(connection, images, room),
     findImage: images.find,
     listImages: images.list,
     removeImage: images.remove,
@@ -98,7 +104,7 @@ export function createDockerEngine(options: DockerEngineOptions): Engine {
     removeRelease: releases.remove,
     instances: containers.instances,
     runningInstances: containers.runningInstances,
-    runOnce: createOneOffs(connection, containers, volumes),
+    runOnce: createOneOffs({ connection, containers, volumes, room, limit_bytes: options.layer_bytes }),
     exec: createExec(connection),
     openTerminal: terminals.open,
     hangUpTerminal: terminals.hangUp,

@@ -114,8 +114,8 @@ export interface Engine {
   /** One sample of resource use; undefined when the instance is not running. */
   stats(instance_id: string): Promise<InstanceStats | undefined>
   /**
-   * Bytes that an instance wrote into its own container, without volumes and without its image; undefined when
-   * it is gone. Walks the files: seconds for many.
+   * Bytes that an instance wrote into its own container, without volumes and without its image, but with what the
+   * image has volumes of its own for; undefined when it is gone. Walks the files: seconds for many.
    */
   layerBytes(instance_id: string, signal?: AbortSignal): Promise<number | undefined>
   /**
@@ -287,6 +287,7 @@ export type EngineErrorCode =
   | 'timeout'
   | 'aborted'
   | 'disk_full'
+  | 'disk_exceeded'
   | 'image_not_found'
   | 'image_denied'
   | 'start_failed'

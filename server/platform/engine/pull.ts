@@ -1,4 +1,5 @@
 import type { Connection } from './connection.ts'
+import { type DiskRoom, filledTheDisk } from './disk-room.ts'
 import { EngineError, type Image, type PullOptions } from './engine.ts'
 import { aborted, diskFull, engineWords, saysDiskFull, toEngineError } from './failures.ts'
 import { heartbeat } from './heartbeat.ts'
@@ -18,7 +19,7 @@ interface PullProgress {
 }
 
 /** Pulls with progress; an image that a digest pins and that is here is taken as it is. */
-export function createPull(connection: Connection, images: Images) {
+export function createPull(connection: Connection, images: Images, room: DiskRoom) {
   return async function pullImage(
     reference: string,
     options: PullOptions,
@@ -29,12 +30,13 @@ export function createPull(connection: Connection, images: Images) {
     const known = may_know ? await images.find(reference) : undefined
     if (known) return known
     const beat = heartbeat({ silence_ms: SILENCE_LIMIT_MS, limit_ms: PULL_LIMIT_MS }, signal)
+    const watched = room.watch(beat.signal)
     try {
       const answer = await connection.stream({
         method: 'POST',
         path: '/images/create',
         query: splitReference(reference),
-        signal: beat.signal,
+        signal: watched.signal,
         deadline_ms: 0,
         headers: options.auth ? { 'X-Registry-Auth': authHeader(options.auth) } : {},
       })
@@ -53,8 +55,10 @@ export function createPull(connection: Connection, images: Images) {
       if (!image) throw pullError(reference, 'manifest unknown')
       return image
     } catch (error) {
+      if (watched.filled()) throw filledTheDisk(`The pull of the image ${clampMessage(reference, 120)}`)
       throw pullFailure(reference, error, beat.ended(), signal)
     } finally {
+      watched.stop()
       beat.stop()
     }
   }

@@ -1,5 +1,6 @@
 import { afterEach, expect, test } from 'vitest'
 import { createConnection } from '#server/platform/engine/connection'
+import { createDiskRoom } from '#server/platform/engine/disk-room'
 import type { Image } from '#server/platform/engine/engine'
 import type { Images } from '#server/platform/engine/images'
 import { createPull } from '#server/platform/engine/pull'
@@ -19,7 +20,8 @@ test('an image that a digest pins is taken as it is here, unless it must be open
   const connection = createConnection(server.docker_host)
   closing.push(() => connection.close(), server.close)
   const here = { id: 'sha256:here' } as Image
-  const pull = createPull(connection, { find: async () => here } as unknown as Images)
+  const images = { find: async () => here } as unknown as Images
+  const pull = createPull(connection, images, createDiskRoom(connection))
   const reference = `registry.example.com/secret@sha256:${'a'.repeat(64)}`
   const { signal } = new AbortController()
   const onLog = () => undefined

@@ -3,6 +3,8 @@ import { inTurns } from '#server/kernel/in-turns'
 import { type BuildCap, createBuildCap } from './cap.ts'
 import { isFolder, readRules } from './context.ts'
 import type { Connection } from '../connection.ts'
+import { type DiskRoom, filledTheDisk } from '../disk-room.ts'
+import type { CacheLimit } from '../disk-usage.ts'
 import { EngineError, type BuildLogLine, type BuildSpec, type EngineVersion, type Image } from '../engine.ts'
 import { buildError } from './failure.ts'
 import { aborted, EngineAnswer, toEngineError } from '../failures.ts'
@@ -16,6 +18,8 @@ export interface BuildOptions {
   builder: 'auto' | 'classic'
   log(message: string): void
   version(): Promise<EngineVersion>
+  room: DiskRoom
+  pruneCache(limit: CacheLimit): Promise<number>
 }
 interface EngineInfo {
   Name?: string
@@ -116,8 +120,9 @@ export function createBuilds(
       spec.onLog(line)
     }
     const beat = heartbeat({ silence_ms: 0, limit_ms: spec.limits.timeout_ms }, signal)
+    const room = options.room.watch(beat.signal)
     try {
-      const id = await build({ ...spec, onLog }, beat.signal)
+      const id = await build({ ...spec, onLog }, room.signal)
       const image = await images.find(id)
       if (!image)
         throw new EngineError(
@@ -128,6 +133,7 @@ export function createBuilds(
       return image
     } catch (error) {
       if (signal.aborted) throw aborted('The build')
+      if (room.filled()) throw await filled(lines, error)
       if (beat.ended()) {
         throw new EngineError(
           'timeout',
@@ -138,8 +144,16 @@ export function createBuilds(
       }
       throw refusal(error, spec) ?? toEngineError(error)
     } finally {
+      room.stop()
       beat.stop()
     }
+  }
+
+  /** What a build wrote into caches stays on the disk: without it, databases of everybody would have no room. */
+  async function filled(lines: readonly string[], cause: unknown): Promise<EngineError> {
+    if (await options.room.isFull().catch(() => false)) await options.pruneCache({}).catch(() => 0)
+    const { code, message, hint } = filledTheDisk('The build')
+    return new EngineError(code, message, hint, { cause, log: tellingLines(lines) })
   }
   return {
     buildImage,

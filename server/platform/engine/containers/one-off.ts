@@ -1,10 +1,13 @@
 import type { Connection } from '../connection.ts'
+import type { DiskRoom } from '../disk-room.ts'
 import { containerBody } from './body.ts'
 import { containerLogs } from './logs.ts'
 import type { Containers } from './containers.ts'
 import { EngineError, type RunOnceSpec, type RunResult } from '../engine.ts'
 import { aborted } from '../failures.ts'
 import { prepare } from './files.ts'
+import { guardLayer } from './layer-guard.ts'
+import { layerBytes } from './layer-size.ts'
 import { initError, startError } from './start-failure.ts'
 import type { Volumes } from '../volumes.ts'
 
@@ -14,11 +17,15 @@ const LOG_TAIL_MS = 3_000
 interface Host {
   connection: Connection
   containers: Containers
+  volumes: Volumes
+  room: DiskRoom
+  /** Bytes that a command may write beside its volumes; undefined for no limit. */
+  limit_bytes: number | undefined
 }
 
 /** Runs commands to their end in containers of their own. */
-export function createOneOffs(connection: Connection, containers: Containers, volumes: Volumes) {
-  const host = { connection, containers }
+export function createOneOffs(host: Host) {
+  const { containers, volumes } = host
   return async function runOnce(spec: RunOnceSpec, signal: AbortSignal): Promise<RunResult> {
     if (signal.aborted) throw aborted('The command')
     const name = `${spec.release_id}-${spec.purpose}`
@@ -94,10 +101,20 @@ async function watch(
   const abort = () => stop.abort()
   signal.addEventListener('abort', abort, { once: true })
   let timed_out = false
+  let excess: EngineError | undefined
   const timer = setTimeout(() => {
     timed_out = true
     stop.abort()
   }, spec.timeout_ms)
+  const guard = guardLayer({
+    limit_bytes: host.limit_bytes,
+    measure: () => layerBytes(host.connection, id, stop.signal),
+    isDiskFull: host.room.isFull,
+    onExcess(error) {
+      excess = error
+      stop.abort()
+    },
+  })
   const following = follow(host, id, spec, stop.signal)
   following.catch(() => {})
   try {
@@ -109,11 +126,12 @@ async function watch(
       deadline_ms: 0,
     })
   } catch (error) {
-    if (!timed_out) throw error
+    if (!timed_out && !excess) throw error
   } finally {
     clearTimeout(timer)
+    guard.stop()
   }
-  const late = setTimeout(abort, timed_out ? 0 : LOG_TAIL_MS)
+  const late = setTimeout(abort, timed_out || excess ? 0 : LOG_TAIL_MS)
   try {
     await following
   } catch (error) {
@@ -122,5 +140,6 @@ async function watch(
     clearTimeout(late)
     signal.removeEventListener('abort', abort)
   }
+  if (excess) throw excess
   return { timed_out }
 }
