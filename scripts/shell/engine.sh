@@ -17,9 +17,10 @@ install_packages() {
   DEBIAN_FRONTEND=noninteractive apt-get install --yes --quiet --no-install-recommends "$@" >> "$PACKAGE_LOG" 2>&1
 }
 
-# Takes Portreeve's chains out of the firewall: all of them begin with PTR-. A Portreeve that runs makes its own again.
+# Takes Portreeve's chains out of the firewall: all of them begin with PTR-. What it set apart on the engine's default bridge is joined again.
+# A Portreeve that runs makes its own again.
 host_rules_remove() {
-  local program rules
+  local program rules port
   for program in iptables ip6tables; do
     rules=$("$program" -w 10 -S 2> /dev/null) || continue
     case $rules in *'-N PTR-'*) ;; *) continue ;; esac
@@ -31,6 +32,10 @@ host_rules_remove() {
       echo COMMIT
     } | "$program-restore" -w 10 --noflush || return 1
   done
+  while read -r port; do
+    # It may be gone by now.
+    ip link set dev "$port" type bridge_slave isolated off 2> /dev/null || true
+  done < <(ip -o -d link show master docker0 2> /dev/null | sed -n 's/^[0-9]*: \([^:@ ]*\).* isolated on .*/\1/p')
 }
 
 # Starts an engine of its own: socket, state and images in folders that belong to nobody else. Prints nothing when it succeeds.

@@ -7,6 +7,8 @@ import { type EngineProcess, findEngine } from './engine-process.ts'
 export interface Firewall {
   engine: EngineProcess
   chains: Chains
+  /** The engine's network namespace as a path, where it is another one than that of this process. */
+  network?: string
 }
 
 /** Opens the firewall beside the engine; throws an error that says why it cannot be used. */
@@ -17,5 +19,7 @@ export async function openFirewall(docker_host: string, run: Run): Promise<Firew
   const engine = await findEngine(socket)
   if (!engine) throw new Error('the process of the engine cannot be seen from here')
   const is_here = (await readlink('/proc/self/ns/net')) === engine.network
-  return { engine, chains: createChains(run, is_here ? undefined : `/proc/${engine.pid}/ns/net`) }
+  if (is_here) return { engine, chains: createChains(run) }
+  const network = `/proc/${engine.pid}/ns/net`
+  return { engine, chains: createChains(run, network), network }
 }

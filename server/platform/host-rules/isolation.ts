@@ -2,7 +2,9 @@ import { run as runProgram, type Run } from '#server/kernel/process'
 import { createRegister, type Register } from '#server/kernel/register'
 import type { Connection } from '#server/platform/engine/connection'
 import { PROJECT_NETWORKS } from '#server/platform/engine/networks'
+import { overlaps, parseRange } from '#server/platform/engine/subnets'
 import { type Chains, PREFIX } from './chains.ts'
+import { createBridgePorts } from './bridge-ports.ts'
 import type { GuardState } from './egress.ts'
 import type { Opening } from './egress-rules.ts'
 import { startOf } from './engine-process.ts'
@@ -41,6 +43,21 @@ const DEFAULT_BRIDGE = 'docker0'
 const ENGINE_CHAIN = 'DOCKER-USER'
 const BRIDGE_OPTION = 'com.docker.network.bridge.name'
 
+/** The bridge on which the engine runs build steps. */
+interface Bridge {
+  name: string
+  networks: BridgeNetwork[]
+}
+interface BridgeNetwork {
+  /** In CIDR notation. */
+  Subnet?: string
+  Gateway?: string
+}
+interface BridgeInfo {
+  Options?: Record<string, string>
+  IPAM?: { Config?: BridgeNetwork[] | null }
+}
+
 /**
  * Which packets come from containers. Project networks have no IPv6: what apps could send there carries an
  * address of the link, which no bridge of others is known by either.
@@ -50,6 +67,16 @@ const sourcesOf = (family: 4 | 6, bridge: string) =>
     ['PROJECTS', ['-s', family === 4 ? PROJECT_NETWORKS : 'fe80::/10', '-i', CONTAINER_BRIDGES]],
     ['BUILDS', ['-i', bridge]],
   ] as const
+
+/** All rules stand, but what shares the bridge of build steps is not kept apart. */
+class ApartError extends Error {}
+
+/** Whether an address or network is one of a bridge's containers. Its gateway is this machine. */
+function isNeighbour(network: string, { Subnet, Gateway }: BridgeNetwork): boolean {
+  if (!Subnet || Subnet.includes(':') || network.includes(':')) return false
+  const [listed, own] = [parseRange(network), parseRange(Subnet)]
+  return overlaps(listed, own) && listed.prefix >= own.prefix && network !== `${Gateway}/32`
+}
 
 /** The engine has its chain for IPv6 only where it keeps rules for it. */
 const forwardParent = async (chains: Chains, family: 4 | 6): Promise<string> =>
@@ -62,18 +89,32 @@ const forwardParent = async (chains: Chains, family: 4 | 6): Promise<string> =>
  */
 export function createIsolation(options: IsolationOptions): Isolation {
   const run = options.run ?? runProgram
+  const ports = createBridgePorts(run)
   let state: GuardState = { active: false, reason: 'The rules have not been made yet.' }
   let leave: (() => void) | undefined
   let held: (Firewall & { register: Register<Share> }) | undefined
   let told = ''
 
-  async function bridgeOfBuilds(): Promise<string> {
-    const found = await options.engine.call<{ Options?: Record<string, string> } | undefined>({
+  async function bridgeOfBuilds(): Promise<Bridge> {
+    const found = await options.engine.call<BridgeInfo | undefined>({
       path: '/networks/bridge',
       accept: [404],
     })
     const name = found?.Options?.[BRIDGE_OPTION] ?? DEFAULT_BRIDGE
-    return /^[\w.-]{1,15}$/.test(name) ? name : DEFAULT_BRIDGE
+    return {
+      name: /^[\w.-]{1,15}$/.test(name) ? name : DEFAULT_BRIDGE,
+      networks: found?.IPAM?.Config ?? [],
+    }
+  }
+
+  /** Unless the operator listed a container that is on the bridge, too, which nothing there could reach then. */
+  async function keepApart({ name, networks }: Bridge, openings: readonly Opening[]): Promise<void> {
+    const has_listed = openings.some(({ network }) => networks.some((own) => isNeighbour(network, own)))
+    if (has_listed) ports.stop()
+    else
+      await ports.keepApart(name, held?.network).catch((error: unknown) => {
+        throw new ApartError(error instanceof Error ? error.message : String(error))
+      })
   }
 
   async function apply(): Promise<void> {
@@ -95,10 +136,11 @@ export function createIsolation(options: IsolationOptions): Isolation {
       own_networks: PROJECT_NETWORKS,
     }
     const bridge = await bridgeOfBuilds()
+    const { openings } = facts
     for (const family of [4, 6] as const) {
       if (!chains.has(family)) continue
       const forward = await forwardParent(chains, family)
-      for (const [source, match] of sourcesOf(family, bridge)) {
+      for (const [source, match] of sourcesOf(family, bridge.name)) {
         const base = { family, match } as const
         await chains.ensure({
           ...base,
@@ -114,6 +156,7 @@ export function createIsolation(options: IsolationOptions): Isolation {
         })
       }
     }
+    await keepApart(bridge, openings)
   }
 
   return {
@@ -125,10 +168,11 @@ export function createIsolation(options: IsolationOptions): Isolation {
       } catch (error) {
         held = undefined
         const reason = error instanceof Error ? error.message : String(error)
-        state = {
-          active: false,
-          reason: `Apps and build steps can reach this machine and its network, since ${reason}.`,
-        }
+        const what =
+          error instanceof ApartError
+            ? 'Build steps can reach one another'
+            : 'Apps and build steps can reach this machine and its network'
+        state = { active: false, reason: `${what}, since ${reason}.` }
       }
       const now = state.reason ?? 'Apps and build steps are kept from this machine and its network.'
       if (now !== told) options.log(now)
@@ -136,6 +180,7 @@ export function createIsolation(options: IsolationOptions): Isolation {
       return state
     },
     leave: () => {
+      ports.stop()
       leave?.()
       leave = undefined
     },
