@@ -177,6 +177,15 @@ describe('a container', () => {
     expect(texts).toEqual(['1', env.QUOTE, 'absent'])
   })
 
+  test('runs no check that its image brings along, whose work no limit of it holds', async () => {
+    const image = `portreeve-test/checked:${process.pid}`
+    const dockerfile = `FROM ${BUSYBOX_IMAGE}\nHEALTHCHECK --interval=1s CMD ["touch", "/checked"]\n`
+    execFileSync('/usr/bin/docker', ['build', '-q', '-t', image, '-'], { input: dockerfile })
+    const [instance] = await engine.ensureRelease(release({ image }), calm)
+    const { Config, State } = await docker.getContainer(instance!.id).inspect()
+    expect([Config.Healthcheck?.Test, State.Health?.Status ?? 'none']).toEqual([['NONE'], 'none'])
+    await docker.getImage(image).remove({ force: true })
+  })
   test('of one shell line ends with its signal and its own exit code', async () => {
     const [instance] = await engine.ensureRelease(
       release({ shell_command: 'true && exec sleep 600', stop_grace_s: 20 }),

@@ -37,6 +37,8 @@ export const ALLOWED_KEYS = new Set([
   'HostConfig.PortBindings.*.HostPort',
   'ExposedPorts',
   'ExposedPorts.*',
+  'Healthcheck',
+  'Healthcheck.Test',
   'AttachStdin',
   'AttachStdout',
   'AttachStderr',

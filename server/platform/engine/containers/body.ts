@@ -34,6 +34,8 @@ export interface ContainerBody {
   Labels: Record<string, string>
   StopTimeout: number
   ExposedPorts?: Record<string, object>
+  /** Set by `containers.ts` alone, and no part of a container's fingerprint. */
+  Healthcheck?: { Test: ['NONE'] }
   HostConfig: {
     Memory: number
     MemorySwap: number

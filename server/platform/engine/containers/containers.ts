@@ -38,6 +38,11 @@ export interface ListedContainer {
 const START_DEADLINE_MS = 60_000
 const PARALLEL = 8
 const NEVER = '0001-01-01T00:00:00Z'
+/**
+ * Portreeve asks by itself whether an instance is well. The engine would start the check that an image brings along,
+ * a thousand times a second if it says so, and what that takes is in no limit of the container.
+ */
+const NO_CHECK: ContainerBody['Healthcheck'] = { Test: ['NONE'] }
 
 /** Single containers: the calls that everything else is made of. */
 export function createContainers(connection: Connection, scope: LabelScope, layers: LayerLimit) {
@@ -77,7 +82,11 @@ export function createContainers(connection: Connection, scope: LabelScope, laye
           method: 'POST',
           path: '/containers/create',
           query: { name },
-          body: { ...body, HostConfig: { ...body.HostConfig, ...option } } satisfies ContainerBody,
+          body: {
+            ...body,
+            Healthcheck: NO_CHECK,
+            HostConfig: { ...body.HostConfig, ...option },
+          } satisfies ContainerBody,
           signal,
           deadline_ms: START_DEADLINE_MS,
         }),
