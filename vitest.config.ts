@@ -40,8 +40,8 @@ export default defineConfig({
           // In CI they run on what other tests leave of two cores.
           testTimeout: process.env.CI ? 60_000 : 20_000,
           hookTimeout: process.env.CI ? 120_000 : 60_000,
-          // One for each of the two cores of CI: these tests share nothing.
-          maxWorkers: 2,
+          // They share nothing, and wait for a third of their time.
+          maxWorkers: 3,
           isolate: false,
         },
       },

@@ -81,7 +81,7 @@ install_tools() {
   command -v pebble > /dev/null || missing+=(pebble)
   [ -x /usr/sbin/named ] || missing+=(bind9)
   command -v nsupdate > /dev/null || missing+=(bind9-dnsutils)
-  if needs e2e; then [ -x /usr/bin/chromium ] || missing+=(chromium); fi
+  if needs e2e; then [ -x /usr/bin/chromium-headless-shell ] || missing+=(chromium-headless-shell); fi
   if { needs engine || needs e2e; } && ! engine_answers; then
     command -v dockerd > /dev/null || missing+=(docker.io iptables)
     command -v mmdebstrap > /dev/null || missing+=(mmdebstrap)

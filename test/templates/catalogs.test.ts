@@ -99,12 +99,12 @@ it('a digest that is named must fit', async () => {
 it.each([
   [
     'a host’s paths',
-    entry({ compose: COMPOSE.replace('${VERSION}', '1') + '    volumes: ["/:/host"]\n' }),
+    entry({ compose: `${COMPOSE.replace('${VERSION}', '1')}    volumes: ["/:/host"]\n` }),
     'compose.services.web.volumes.0',
   ],
   [
     'an unknown key',
-    entry({ compose: COMPOSE.replace('${VERSION}', '1') + '    pidd: 1\n' }),
+    entry({ compose: `${COMPOSE.replace('${VERSION}', '1')}    pidd: 1\n` }),
     'compose.services.web.pidd',
   ],
   ['no version', entry({ compose: COMPOSE.replace(':${VERSION}', ':latest') }), 'compose.services.web.image'],

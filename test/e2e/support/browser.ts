@@ -18,7 +18,7 @@ export const NETWORK_CHANGED = 'ERR_NETWORK_CHANGED'
 const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
 
 export const launch = (): Promise<Browser> =>
-  chromium.launch({ executablePath: '/usr/bin/chromium', args: QUIET })
+  chromium.launch({ executablePath: '/usr/bin/chromium-headless-shell', args: QUIET })
 
 export interface Look {
   width: number
