@@ -58,6 +58,7 @@ export function createAppsDomain(base: Base, use: AppNeeds): AppsDomain {
       latestDeployment: (id) => use.deployments.latest(id),
       decidedReplicas: (id) => use.scaling.decidedReplicas(id),
       liveConfiguration: (release_id) => use.deployments.releaseConfiguration(release_id),
+      releaseShares: (app) => use.deployments.releaseShares(app),
       changedVariables: (app, release_id) =>
         use.env.changedSince(app, use.deployments.releaseVariables(release_id)),
       requireMovable: (app) => access.requireNone(app),

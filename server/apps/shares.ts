@@ -11,6 +11,11 @@ export interface SharePorts {
   /** What an app gets that names no limits of its own. */
   defaultLimits(): { default_cpus: number | null; default_memory_bytes: number }
   liveConfiguration(release_id: string): Configuration | undefined
+  /**
+   * What each release may use that serves of an app or is about to: with what only its source tells, such as the
+   * services of a compose file.
+   */
+  releaseShares(app: Pick<AppRow, 'id' | 'live_release_id'>): Share[]
   /** Instances that a rule for scaling decided on; undefined without one. */
   decidedReplicas(app_id: string): number | undefined
 }
@@ -40,8 +45,8 @@ export function createAppShares(repository: Pick<AppRepository, 'find' | 'inProj
   const counted = (row: AppRow, configured = configurationOf(row)): Share => {
     const live = row.live_release_id ? ports.liveConfiguration(row.live_release_id) : undefined
     const decided = ports.decidedReplicas(row.id)
-    const desired = shareOf(configured)
-    const now = live ? largerOf(desired, shareOf(live)) : desired
+    const shares = [shareOf(configured), ...(live ? [shareOf(live)] : []), ...ports.releaseShares(row)]
+    const now = shares.reduce(largerOf)
     if (decided === undefined) return now
     return largerOf(now, shareOf({ ...(live ?? configured), replicas: decided }))
   }
@@ -68,13 +73,19 @@ export function createAppShares(repository: Pick<AppRepository, 'find' | 'inProj
       const row = repository.find(id)
       return row ? largerOf(NO_SHARE, differenceOf(share, counted(row))) : share
     },
-    /** Throws 409 when an app may not be deployed as it is, or as another release of it was. */
-    require(id: string, other?: Configuration): void {
+    /** Throws 409 when an app may not be deployed as it is configured, or as a release of it is. */
+    require(id: string, release?: Share): void {
       const row = repository.find(id)
       if (!row) return
       // It takes the place of what runs, whatever that uses.
-      const extra = differenceOf(shareOf(other ?? configurationOf(row)), counted(row))
+      const extra = differenceOf(release ?? shareOf(configurationOf(row)), counted(row))
       ports.requireShare(row.project_id, NO_SHARE, extra)
+    },
+    /** The same of a deployment that was let in above the quotas: it may use what its app is counted for. */
+    requireAdmitted(id: string, release: Share): void {
+      const row = repository.find(id)
+      if (!row) return
+      ports.requireShare(row.project_id, ports.share(row.project_id), this.beyond(id, release))
     },
   }
 }

@@ -29,6 +29,7 @@ import { desiredProcesses } from './processes.ts'
 import { createLayerWatch, type LayerWatchOptions } from '#server/platform/engine/layer-watch'
 import { endRelease, makersOf } from './stack/ending.ts'
 import { createReconciler, type Reconciler } from './reconciler.ts'
+import { releaseShares } from './release-shares.ts'
 import { createReleases } from './releases.ts'
 import { createDeploymentRepository } from './repository.ts'
 import { createRuntime } from './runtime.ts'
@@ -65,7 +66,8 @@ const deployedApps = (use: Pick<DeploymentNeeds, 'apps'>): DeployedApps => ({
   get: (id) => orThrow(use.apps.deployed(id), () => notFound('app')),
   projectOf: (id) => use.apps.projectOf(id),
   nextNumber: (id) => use.apps.nextNumber(id),
-  requireShare: (id, other) => use.apps.shares.require(id, other),
+  requireShare: (id, release) => use.apps.shares.require(id, release),
+  requireAdmitted: (id, release) => use.apps.shares.requireAdmitted(id, release),
   requireBeside: (project_id, extra) => use.apps.shares.requireBeside(project_id, extra),
   beyond: (id, share) => use.apps.shares.beyond(id, share),
   transition: (id, event, payload) => void use.apps.transition(id, event, payload),
@@ -271,6 +273,7 @@ export function createDeploymentsDomain(base: Base, use: DeploymentNeeds): Deplo
       return live_release_id ? (context.releases.find(live_release_id)?.commit_sha ?? null) : null
     },
     releaseConfiguration: (release_id) => context.releases.find(release_id)?.configuration,
+    releaseShares: (app) => releaseShares(context, app),
     declaredCronJobs(app_id) {
       const { live_deployment_id, preview_id } = use.apps.deployed(app_id) ?? {}
       // What the app itself does by the clock is not done once more by each preview.

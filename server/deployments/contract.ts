@@ -2,6 +2,7 @@ import type { FailureCode } from '#server/kernel/failures'
 import type { Configuration } from '#server/apps/configuration'
 import type { BuildPlan } from '#server/builds/plan'
 import type { ReleaseVariables } from '#server/env/resolved'
+import type { Share } from '#server/kernel/shares'
 import type { WorkloadOwners } from '#server/platform/engine/workload-reconciler'
 import type { Holders } from './holders.ts'
 import type { LayerWatch } from '#server/platform/engine/layer-watch'
@@ -51,6 +52,8 @@ export interface DeploymentsDomain extends Deployments {
   /** Deployment that made a release; null when there is none of that id. */
   deploymentOf(release_id: string): string | null
   releaseConfiguration(release_id: string): Configuration | undefined
+  /** What each release of an app may use that serves, or that has room and is about to. */
+  releaseShares(app: { id: string; live_release_id: string | null }): Share[]
   /** Cron jobs that the files of what is live declare; undefined when nothing is live. */
   declaredCronJobs(app_id: string): BuildPlan['cron_jobs'] | undefined
   /** Variables of a release in clear. */

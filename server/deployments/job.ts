@@ -1,6 +1,7 @@
 import { newId } from '#server/kernel/ids'
 import { defineJob, type JobDefinition } from '#server/kernel/jobs/definition'
 import { classify } from './classify.ts'
+import { requireRoom } from './release-shares.ts'
 import { buildStep, detectStep, undoBuild } from './steps/image.ts'
 import { releaseStep, soakStep, startStep, verifyStep } from './steps/run.ts'
 import { cloneStep, removeWork } from './steps/source.ts'
@@ -58,7 +59,11 @@ export function deployJob(
         name: 'release',
         attempts: 1,
         timeout_ms: 20 * MINUTE_MS,
-        run: (step) => releaseStep(context, step),
+        run(step) {
+          // Before the first wait, so that of two deployments each counts with the other.
+          requireRoom(context, step)
+          return releaseStep(context, step)
+        },
         undo: (step) => restorePrevious(context, step),
       },
       {

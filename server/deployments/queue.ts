@@ -6,6 +6,7 @@ import { newId } from '#server/kernel/ids'
 import type { Failure } from '#server/kernel/jobs/definition'
 import type { Jobs } from '#server/kernel/jobs/jobs'
 import { createPrecedence } from './precedence.ts'
+import { shareOfRelease } from './release-shares.ts'
 import { requestOf, type DeploymentRequest, type DeploymentRow } from './repository.ts'
 import type { Trigger } from './schema.ts'
 import type { Status } from './status.ts'
@@ -96,8 +97,8 @@ export function createQueue({ context, status, db, jobs, audit }: QueueParts) {
   const enqueue = (app: QueuedApp, trigger: Trigger, ask: DeploymentRequest, actor: Actor): DeploymentRow => {
     precedence.require(app.id, trigger)
     // What is live was counted when it came; restarting it must work.
-    const other = ask.from_release ? releases.find(ask.from_release)?.configuration : undefined
-    if (trigger !== 'restart' && !ask.admitted) apps.requireShare(app.id, other)
+    const other = ask.from_release ? releases.find(ask.from_release) : undefined
+    if (trigger !== 'restart' && !ask.admitted) apps.requireShare(app.id, other && shareOfRelease(other))
     const id = newId('dep')
     insert(id, app, trigger, ask, actor)
     apps.transition(app.id, 'deploy')

@@ -49,7 +49,9 @@ export interface DeployedApps {
   /** The number of the app's next deployment. */
   nextNumber(app_id: string): number
   /** Throws 409 when instances of the project would use more than its quotas, as the app or a release of it is. */
-  requireShare(app_id: string, other?: Configuration): void
+  requireShare(app_id: string, release?: Share): void
+  /** The same where only what an app is not counted for is refused. */
+  requireAdmitted(app_id: string, release: Share): void
   /** Throws 409 when a project has no room for so much beside all that it may use already. */
   requireBeside(project_id: string, extra: Share): void
   /** What of a share an app is not counted for anyway. */

@@ -115,19 +115,18 @@ async function runOneOff(
   const { trigger } = context.deployments.find(deployment_id)!
   if (trigger === 'rollback' || trigger === 'restart') return
   const { name } = service
-  const { process: _one_off, ...spec } = serviceSpec(
-    context.releases,
-    release,
-    context.apps.get(app_id),
-    service,
-  )
-  context.logs.append(deployment_id, 'start', 'system', `Running the service ${name} to its end.`)
-  const { tail, ...result } = await runToEnd(
-    context,
-    step,
-    { ...spec, purpose: `service-${name}`, timeout_ms: ONE_OFF_TIMEOUT_MS },
-    { step: 'start', last: TAIL },
-  )
+  const place = context.apps.get(app_id)
+  const { process: _one_off, ...spec } = serviceSpec(context.releases, release, place, service)
+  const share = context.apps.beyond(app_id, spec.limits)
+  const { tail, ...result } = await context.commands.run(place.project_id, share, share, () => {
+    context.logs.append(deployment_id, 'start', 'system', `Running the service ${name} to its end.`)
+    return runToEnd(
+      context,
+      step,
+      { ...spec, purpose: `service-${name}`, timeout_ms: ONE_OFF_TIMEOUT_MS },
+      { step: 'start', last: TAIL },
+    )
+  })
   if (result.exit_code === 0 && !result.timed_out) return
   throw new Fatal(
     result.timed_out ? 'release_timeout' : 'release_failed',
