@@ -185,7 +185,13 @@ export const Database = v.pipe(
     port: v.pipe(v.number(), v.description('Port inside the network of the project.')),
     database: v.pipe(v.string(), v.description('Name of the database inside the server.')),
     username: v.string(),
-    password: v.pipe(v.string(), SECRET, v.description('Password of `username`.')),
+    password: v.pipe(
+      v.string(),
+      SECRET,
+      v.description(
+        'Password of `username`. A mask in answers to whoever starts, stops, changes or rotates it, as in all other fields that hold it.',
+      ),
+    ),
     connection_string: v.pipe(
       v.string(),
       SECRET,

@@ -44,6 +44,8 @@ export function createDatabaseService(options: ServiceOptions) {
       public_host: ports.public_host,
       archive: ports.logArchive()?.view(row.id),
     })
+  /** The answer to whoever changes one: its password is read by a `GET`, which the audit log tells of. */
+  const masked = (row: DatabaseRow): Database => view(row, true)
   const audited = ({
     name,
     engine,
@@ -198,7 +200,7 @@ export function createDatabaseService(options: ServiceOptions) {
             ...(body.previous_volume ? { previous_volume: body.previous_volume } : {}),
           },
         })
-        return view(get(id))
+        return masked(get(id))
       }),
     start: (actor: Actor, id: string): Database =>
       db.tx(() => {
@@ -207,7 +209,7 @@ export function createDatabaseService(options: ServiceOptions) {
         requireEvent(row, 'ready', 'start')
         if (row.status !== 'running') start(row, { restart: false, fresh: false })
         record(actor, row, 'start')
-        return view(row)
+        return masked(row)
       }),
     stop: (actor: Actor, id: string): Database =>
       db.tx(() => {
@@ -216,7 +218,7 @@ export function createDatabaseService(options: ServiceOptions) {
         requireEvent(row, 'stop', 'stop')
         if (row.status !== 'stopped') enqueue(row, 'stop', payloadOf(row))
         record(actor, row, 'stop')
-        return view(row)
+        return masked(row)
       }),
     restart: (actor: Actor, id: string): Database =>
       db.tx(() => {
@@ -225,7 +227,7 @@ export function createDatabaseService(options: ServiceOptions) {
         requireRunning(row, 'restart')
         start(row, { restart: true, fresh: false })
         record(actor, row, 'restart')
-        return view(row)
+        return masked(row)
       }),
     rotate: (actor: Actor, id: string): Database =>
       db.tx(() => {
@@ -241,7 +243,7 @@ export function createDatabaseService(options: ServiceOptions) {
         enqueue(row, 'rotate', payloadOf(row))
         note(row, 'database.rotation_started', {}, actor)
         record(actor, row, 'rotate')
-        return view(get(id))
+        return masked(get(id))
       }),
     /** Answers the id of the final backup, if one is taken first. */
     delete: (actor: Actor, id: string, { skip_backup = false }: { skip_backup?: boolean }): string | null =>

@@ -97,6 +97,22 @@ describe('a new database', () => {
     await owner().get(`/api/databases/${id}`)
     expect(await told()).toHaveLength(5)
   })
+  it('shows its password to nobody who starts, stops, changes or rotates it: of that no reveal would tell', async () => {
+    const id = await made({ public: true })
+    const { password } = (await developer().get(`/api/databases/${id}`)).body.data
+    api.fakes.clock.advance(10 * 60_000)
+    const answers = []
+    for (const path of ['start', 'restart', 'stop', 'start', 'credentials/rotate']) {
+      answers.push(await owner().post(`/api/databases/${id}/${path}`))
+      await api.services.jobs.idle()
+    }
+    answers.push(await owner().put(`/api/databases/${id}`, {}))
+    const now = (await api.services.databases.view(id)).password
+    for (const { status, text, body } of answers) {
+      expect([status, text.includes(password), text.includes(now)]).toEqual([200, false, false])
+      expect(body.data.connection_string).toContain(':********@')
+    }
+  })
   it('shows its login to developers and nobody below, and stores it sealed', async () => {
     const id = await made()
     const { password } = await show(id)
