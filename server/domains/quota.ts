@@ -9,19 +9,20 @@ export const MOST_OF_APP = 250
 export const MOST_OF_PROJECT = 500
 
 /**
- * Throws 409 when an app or its project may not have one more domain. Automatic names do not count. Call it
- * in the transaction that adds one.
+ * Throws 409 when an app or its project may not have one more domain, or those that it has once they came with a
+ * move. Automatic names do not count. Call it in the transaction that adds or moves them.
  */
 export function requireQuota(
   repository: DomainRepository,
   { id, project_id }: { id: string; project_id: string },
   quota: number | undefined,
+  adding = 1,
 ): void {
   const most_of_project = quota ?? MOST_OF_PROJECT
   const most_of_app = quota ?? MOST_OF_APP
   const raise = 'Remove one, or ask an administrator to set the quota of domains of the project.'
-  if (repository.countOf({ project_id }) >= most_of_project)
+  if (repository.countOf({ project_id }) + adding > most_of_project)
     throw conflict(`The project may have ${most_of_project} domains at most. ${raise}`)
-  if (repository.countOf({ app_id: id }) >= most_of_app)
+  if (repository.countOf({ app_id: id }) + adding > most_of_app)
     throw conflict(`An app may have ${most_of_app} domains at most. ${raise}`)
 }

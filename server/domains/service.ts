@@ -305,6 +305,14 @@ export function createDomains(options: DomainOptions) {
      */
     moved(app_id: string, from_project_id: string): void {
       const rows = repository.ofApp(app_id)
+      const named = rows.find(({ kind }) => kind !== 'automatic')
+      if (named)
+        requireQuota(
+          repository,
+          { id: app_id, project_id: named.project_id },
+          ports.quota(named.project_id),
+          0,
+        )
       for (const row of rows) {
         if (row.kind === 'automatic' || row.status === 'failed') continue
         ownership.require(row, from_project_id)

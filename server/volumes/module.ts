@@ -55,7 +55,7 @@ export default defineModule({
           if (app) use.apps.note(app, 'app.updated', { changed: ['mounts'] }, actor)
         },
         requireEngine: () => use.deployments.requireEngine(),
-        requireQuota: (project_id) => use.projects.requireQuota(project_id, 'volume'),
+        requireQuota: (project_id, count) => use.projects.requireQuota(project_id, 'volume', count),
       },
     })
     const storage = createStorageWatch({

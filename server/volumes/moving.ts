@@ -12,6 +12,8 @@ export interface MovingOptions {
     holders(volume: { id: string; project_id: string }): string[]
     /** Ids of the volumes that the live release of an app has. */
     held(app_id: string): string[]
+    /** Throws 409 when the project may not have so many more volumes, or as much in them. */
+    requireQuota(project_id: string, count: number): void
   }
   /** Volumes that no other app mounts. */
   ownedBy(app_id: string): string[]
@@ -29,6 +31,7 @@ export function createMoving({ clock, repository, ports, ownedBy }: MovingOption
       if (!app) throw notFound('app')
       const { project_id } = app
       const owned = new Set(ownedBy(app_id))
+      let came = false
       for (const { volume_id } of repository.mountsOfApp(app_id)) {
         const volume = volume_id === null ? undefined : repository.find(volume_id)
         if (!volume || volume.project_id === project_id) continue
@@ -44,7 +47,10 @@ export function createMoving({ clock, repository, ports, ownedBy }: MovingOption
         if (repository.hasName(project_id, volume.name))
           throw conflict(`The other project has a volume named ${volume.name} already.`)
         repository.move(volume.id, project_id, clock.iso())
+        came = true
       }
+      // They are counted where they are now, with what they hold.
+      if (came) ports.requireQuota(project_id, 0)
       const left = ports
         .held(app_id)
         .map((id) => repository.find(id))

@@ -46,8 +46,8 @@ export interface VolumeOptions {
     appChanged(app_id: string, actor: Actor): void
     /** Throws ENGINE_UNAVAILABLE when the engine does not answer. */
     requireEngine(): void
-    /** Throws 409 when the project may not have one more volume. */
-    requireQuota(project_id: string): void
+    /** Throws 409 when the project may not have one more volume, or so many. */
+    requireQuota(project_id: string, count?: number): void
   }
 }
 

@@ -57,3 +57,37 @@ describe('quotas of a project', () => {
     expect((await api.as('developer').post('/api/volumes', { name: 'two' })).status).toBe(201)
   })
 })
+
+describe('an app that is moved into a project with quotas', () => {
+  const admin = () => api.as('admin')
+  /** An app with two volumes and two domains of its own, and a move into a project with these limits. */
+  const moved = async (quotas: Record<string, number>) => {
+    const target = (await admin().post('/api/projects', { name: 'Elsewhere' })).body.data.id as string
+    await admin().put(`/api/projects/${target}`, { quotas })
+    const app = (await admin().post('/api/apps', { name: 'shop', source: 'upload', project_id })).body.data
+      .id as string
+    for (const name of ['one', 'two']) {
+      const volume = (await admin().post('/api/volumes', { name, project_id })).body.data.id as string
+      const mount = await admin().post(`/api/apps/${app}/mounts`, { path: `/${name}`, volume_id: volume })
+      const domain = await admin().post('/api/domains', { app_id: app, hostname: `${name}.example.com` })
+      expect([mount.status, domain.status]).toEqual([201, 201])
+    }
+    api.kernel.db.sql('UPDATE volumes SET used_bytes = 600').run()
+    const { status } = await admin().post(`/api/apps/${app}/move`, { project_id: target })
+    return { status, home: (await admin().get(`/api/apps/${app}`)).body.data.project_id === project_id }
+  }
+
+  it.each([
+    ['volumes', 1],
+    ['storage_bytes', 1000],
+    ['domains', 1],
+  ])('stays where it is when it brings more %s than the project may have', async (name, most) => {
+    expect(await moved({ [name]: most })).toMatchObject({ status: 409, home: true })
+  })
+  it('moves when all that it brings has room', async () => {
+    expect(await moved({ volumes: 2, storage_bytes: 1201, domains: 2 })).toMatchObject({
+      status: 200,
+      home: false,
+    })
+  })
+})
