@@ -89,8 +89,14 @@ export function createAlertRepository(db: Db) {
       db.sql(`INSERT OR REPLACE INTO alert_states (${STATE}) VALUES (${named(STATE)})`).run(row),
     clearState: (rule_id: string, subject_id: string) =>
       db.sql('DELETE FROM alert_states WHERE rule_id = ? AND subject_id = ?').run(rule_id, subject_id),
+    /** What rules of the installation and those of this subject alone found goes to another project. */
     relocate: (subject_id: string, project_id: string) =>
-      db.sql('UPDATE alert_states SET project_id = ? WHERE subject_id = ?').run(project_id, subject_id),
+      db
+        .sql(
+          `UPDATE alert_states SET project_id = @project_id WHERE subject_id = @subject_id
+             AND rule_id IN (SELECT id FROM alert_rules WHERE project_id IS NULL OR subject_id = @subject_id)`,
+        )
+        .run({ subject_id, project_id }),
     insertHistory: (row: HistoryRow) =>
       db.sql(`INSERT INTO alert_history (${HISTORY}) VALUES (${named(HISTORY)})`).run(row),
     resolveHistory: (rule_id: string, subject_id: string, at: string) =>

@@ -52,6 +52,10 @@ const stateOf = (row: StateRow): AlertState => ({
   well_since_ms: row.well_since ? Date.parse(row.well_since) : null,
   fired: row.fired,
 })
+const isWatched = (rule: RuleRow, { kind, id, project_id }: WatchedSubject): boolean =>
+  kind === rule.subject_kind &&
+  (rule.subject_id ?? id) === id &&
+  (rule.project_id === null || rule.project_id === project_id)
 const sentence = (template: string, facts: { name: string; cause?: string; value?: number | null }) =>
   template
     .replace('{name}', () => facts.name)
@@ -77,9 +81,7 @@ export function createWatch({ db, clock, events, alerts, ports }: WatchOptions) 
   /** What a rule that watches a metric finds now. A subject without a number is left as it is. */
   const findByMetric = (rule: RuleRow, subjects: readonly WatchedSubject[]): Map<string, Finding> => {
     const findings = new Map<string, Finding>()
-    for (const { kind, id, project_id, name, latest } of subjects) {
-      if (kind !== rule.subject_kind || (rule.subject_id ?? id) !== id) continue
-      if (rule.project_id !== null && rule.project_id !== project_id) continue
+    for (const { id, project_id, name, latest } of subjects.filter((one) => isWatched(rule, one))) {
       const value = latest ? readMetric(rule.metric!, latest) : null
       if (value === null) continue
       findings.set(id, {
@@ -213,10 +215,10 @@ export function createWatch({ db, clock, events, alerts, ports }: WatchOptions) 
           const before = states.get(rule.id) ?? []
           const by_subject = new Map(before.map((row) => [row.subject_id, row]))
           const findings = rule.metric ? findByMetric(rule, subjects) : findBySignal(rule, before)
-          // A subject that is gone has no alert either.
+          // A subject that is gone, or in another project by now, has no alert either.
           if (rule.metric)
             for (const row of before)
-              if (!subjects.some(({ id }) => id === row.subject_id))
+              if (!subjects.some((one) => one.id === row.subject_id && isWatched(rule, one)))
                 findings.set(row.subject_id, { ...row, is_bad: false })
           for (const [subject_id, found] of findings)
             told.push(...move(rule, subject_id, found, by_subject.get(subject_id)))
