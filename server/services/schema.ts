@@ -1,6 +1,6 @@
 import * as v from 'valibot'
 import { Instance } from '#server/apps/instances-schema'
-import { Timestamp } from '#server/kernel/schemas'
+import { SECRET, Timestamp } from '#server/kernel/schemas'
 
 export const ServiceState = v.pipe(
   v.picklist(['starting', 'running', 'crashed', 'stopped']),
@@ -80,7 +80,7 @@ export const ServiceCredentials = v.pipe(
       v.array(
         v.object({
           name: v.pipe(v.string(), v.description('Variable of the app that the service uses.')),
-          value: v.string(),
+          value: v.pipe(v.string(), SECRET),
           generated: v.pipe(v.boolean(), v.description('Whether the platform made it up.')),
         }),
       ),
