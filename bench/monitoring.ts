@@ -135,7 +135,7 @@ async function cost(apps: number, recorded: Recorded): Promise<number> {
     tools: unused('tools'),
     ports: {
       resources: () => resources,
-      channelProject: () => undefined,
+      channel: () => undefined,
       statusPage: () => '',
       instances: async () =>
         (await engine.runningInstances()).map(({ id, owner }) => ({

@@ -1,3 +1,4 @@
+import { type Actor, isAdministrator } from './access.ts'
 import type { Db } from './db.ts'
 
 /** What every kind of resource looks like in overviews and in search. */
@@ -39,7 +40,12 @@ export interface ResourceSource {
   ): { rows: Match[]; total: number }
   /** Project of one of them; undefined when there is none of that id. */
   locate(id: string): string | undefined
+  /** What others than administrators see of them, where that is less. */
+  open?: ResourceSource
 }
+/** What somebody sees of a kind, and what is searched and counted for them. */
+export const openTo = (actor: Actor, source: ResourceSource): ResourceSource =>
+  isAdministrator(actor) ? source : (source.open ?? source)
 
 /** Where the resources of one kind are: names of the code, never of a request. */
 export interface TableSource {
@@ -54,10 +60,21 @@ export interface TableSource {
   stored_bytes?: string
   /** SQL that rows must fulfil to be listed, searched and counted; all are found by their id. */
   where?: string
+  /** SQL of rows that only administrators see, though they are in a project and keep it from being deleted. */
+  reserved?: string
 }
 
 /** A source over a table that has the columns `id`, `created_at` and one for the project. */
-export function createTableSource(
+export function createTableSource(db: Db, given: TableSource): ResourceSource {
+  const { where = 'TRUE', reserved, ...rest } = given
+  if (!reserved) return createSource(db, given)
+  return {
+    ...createSource(db, given),
+    open: createSource(db, { ...rest, where: `${where} AND NOT (${reserved})` }),
+  }
+}
+
+function createSource(
   db: Db,
   {
     kind,

@@ -1,3 +1,4 @@
+import type { AlertPorts } from './alerts/service.ts'
 import type { Addresses } from '#server/addresses/service'
 import { defineModule } from '#server/kernel/module'
 import type { Base } from '#server/platform/base'
@@ -13,7 +14,7 @@ const WATCHED = new Set(['app', 'database'])
 
 interface Needs {
   traffic: Pick<Traffic, 'samples'>
-  webhooks: { channelProject(id: string): string | undefined }
+  webhooks: Pick<AlertPorts, 'channel'>
   projects: { nameOf(id: string): string | undefined }
   addresses: Pick<Addresses, 'public_url'>
 }
@@ -29,7 +30,7 @@ function createMonitoringDomain(base: Base, use: Needs) {
           .sources('overview')
           .filter(({ kind }) => WATCHED.has(kind))
           .flatMap((source) => source.all() as MonitoredResource[]),
-      channelProject: (id) => use.webhooks.channelProject(id),
+      channel: (id) => use.webhooks.channel(id),
       instances: async () =>
         (await engine.runningInstances()).flatMap(({ id, owner }): SampledInstance[] =>
           owner.kind === 'app' || owner.kind === 'database'

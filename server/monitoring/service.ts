@@ -1,7 +1,7 @@
 import { own } from '#server/kernel/own'
 import { type Actor, visibleProjects } from '#server/kernel/access'
 import type { PlatformEvent } from '#server/kernel/events'
-import { type AlertOptions, type Alerts, createAlerts } from './alerts/service.ts'
+import { type AlertOptions, type AlertPorts, type Alerts, createAlerts } from './alerts/service.ts'
 import type { WatchedSubject } from './alerts/watch.ts'
 import type { Interval } from './metrics/interval.ts'
 import { createMetricRepository, type SubjectKind } from './metrics/repository.ts'
@@ -22,7 +22,7 @@ export interface MonitoredResource {
 }
 export interface MonitoringPorts extends SamplerPorts {
   resources(): MonitoredResource[]
-  channelProject(id: string): string | undefined
+  channel: AlertPorts['channel']
   /** Path of the public page of a project. */
   statusPage(project_id: string): string
 }
@@ -90,7 +90,7 @@ export function createMonitoring(options: MonitoringOptions) {
         const found = find(id)
         return found?.kind === kind ? found.project_id : undefined
       },
-      channelProject: ports.channelProject,
+      channel: ports.channel,
     },
   })
   const uptime = createUptime({

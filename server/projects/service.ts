@@ -15,7 +15,7 @@ import { conflict, forbidden, invalid, notFound } from '#server/kernel/errors'
 import type { Events } from '#server/kernel/events'
 import { newId } from '#server/kernel/ids'
 import { orThrow } from '#server/kernel/or-throw'
-import type { ResourceSource } from '#server/kernel/resources'
+import { openTo, type ResourceSource } from '#server/kernel/resources'
 import { limits, paged, type Paging } from '#server/kernel/schemas'
 import { isWanted, sortRows, type Wanted } from '#server/kernel/page'
 import { createMembers, type People } from './members.ts'
@@ -68,7 +68,9 @@ export function createProjects(options: ProjectOptions) {
   /** What this caller may see in overviews of the project. */
   const sourcesFor = (actor: Actor, project_id: string) => {
     const role = mayOnlyRead(actor) ? 'viewer' : (projectRole(actor, project_id) ?? 'viewer')
-    return resources().filter(({ access }) => RANK[role] >= RANK[access])
+    return resources()
+      .filter(({ access }) => RANK[role] >= RANK[access])
+      .map((source) => openTo(actor, source))
   }
   const full = (actor: Actor, row: ProjectRow): ProjectWithCounts => ({
     ...view(actor, row),

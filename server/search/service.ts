@@ -1,7 +1,7 @@
 import { type Actor, developerProjects, mayOnlyRead, visibleProjects } from '#server/kernel/access'
 import { limits, paged, type Paging } from '#server/kernel/schemas'
 import type { Resource } from '#server/projects/schema'
-import type { ResourceSource } from '#server/kernel/resources'
+import { openTo, type ResourceSource } from '#server/kernel/resources'
 
 /** A match that may belong to no project. */
 type Found = Resource & { rank: number }
@@ -32,7 +32,7 @@ export function createSearch(options: {
       const found = options.sources().flatMap((source) => {
         if (source.access === 'developer' && mayOnlyRead(actor)) return []
         return [
-          source.search(
+          openTo(actor, source).search(
             source.access === 'developer' ? developerProjects(actor) : visibleProjects(actor),
             text,
             offset + limit,

@@ -116,7 +116,15 @@ export default defineModule({
       description: 'Inbound git hooks, outbound notifications and their deliveries.',
     },
   ],
-  resources: [{ noun: 'webhook', table: 'webhooks', name_column: 'name', access: 'developer' }],
+  resources: [
+    {
+      noun: 'webhook',
+      table: 'webhooks',
+      name_column: 'name',
+      access: 'developer',
+      reserved: 'all_projects = 1',
+    },
+  ],
   sealed: [
     sealedById('webhooks', 'config'),
     sealedById('webhooks', 'token'),

@@ -109,7 +109,9 @@ export function createWebhooks(options: WebhookOptions) {
     target,
   })
   const record = (actor: Actor, what: string, before: WebhookRow | null, after: WebhookRow | null) => {
-    const { id, project_id, app_id, name } = (after ?? before)!
+    const { id, name, all_projects, ...row } = (after ?? before)!
+    // Members of the project that one for all projects lies in do not hear of it either.
+    const { project_id, app_id } = all_projects ? { project_id: null, app_id: null } : row
     events.append({
       type: `webhook.${what}`,
       project_id,
@@ -235,10 +237,12 @@ export function createWebhooks(options: WebhookOptions) {
       telling.stop()
       await sender.stop()
     },
-    /** The project of a receiver that alerts may name; undefined for whatever else has that id. */
-    channelProject(id: string): string | undefined {
+    /** A receiver that alerts may name; undefined for whatever else has that id. */
+    channel(id: string): { project_id: string; all_projects: boolean } | undefined {
       const row = webhooks.find(id)
-      return row?.kind === 'notification' ? row.project_id : undefined
+      return row?.kind === 'notification'
+        ? { project_id: row.project_id, all_projects: row.all_projects === 1 }
+        : undefined
     },
     list(actor: Actor, filter: { project_id?: Wanted; app_id?: Wanted; kind?: Wanted }, paging: Paging) {
       // Only administrators can use those for all projects.

@@ -160,6 +160,51 @@ describe('a notification', () => {
     expect(received).toHaveLength(sent)
     expect((await api.as('admin').get('/api/webhooks')).body.data).toMatchObject([{ id: hook.id }])
   })
+  it('for all projects is no part of the project that it lies in: not in lists, search, events, its trail or alerts', async () => {
+    const { id: project_id } = (await api.as('owner').get('/api/projects')).body.data[0]
+    const hook = (
+      await api.as('admin').post('/api/webhooks', {
+        ...{ kind: 'notification', provider: 'generic', name: 'Operators only', all_projects: true },
+        ...{ project_id, config: { url }, events: ['alert.*'] },
+      })
+    ).body.data
+    await api.as('admin').put(`/api/webhooks/${hook.id}`, { events: ['alert.*', 'app.crashed'] })
+    const seen = async (who: 'admin' | 'owner') => {
+      const paths = [
+        `/api/projects/${project_id}/resources?kind=webhook`,
+        `/api/search?q=Operators`,
+        `/api/projects/${project_id}/audit-logs`,
+      ]
+      const texts = await Promise.all(
+        paths.map(async (path) => JSON.stringify((await api.as(who).get(path)).body.data)),
+      )
+      return texts.map((text) => text.includes(hook.id))
+    }
+    expect(await seen('admin')).toEqual([true, true, false])
+    expect(await seen('owner')).toEqual([false, false, false])
+    const counts = async (who: 'admin' | 'owner') =>
+      (await api.as(who).get(`/api/projects/${project_id}`)).body.data.counts.webhook
+    expect([await counts('admin'), await counts('owner')]).toEqual([1, 0])
+    expect(api.events().filter(({ type }) => type.startsWith('webhook.'))).toMatchObject([
+      { type: 'webhook.create', project_id: null },
+      { type: 'webhook.update', project_id: null },
+    ])
+    expect(JSON.stringify((await api.as('admin').get('/api/audit-logs')).body.data)).toContain(hook.id)
+
+    const rule = { name: 'Big', metric: 'memory_bytes', threshold: 1, channels: [hook.id] }
+    expect((await api.as('developer').post('/api/monitoring/alerts', rule)).status).toBe(422)
+    const made = (await api.as('admin').post('/api/monitoring/alerts', rule)).body.data.id
+    const change = { channels: [hook.id], threshold: 2 }
+    expect((await api.as('developer').put(`/api/monitoring/alerts/${made}`, change)).status).toBe(200)
+  })
+  it('for all projects keeps its project from being deleted until an administrator deletes it', async () => {
+    const { id: project_id } = (await api.as('admin').post('/api/projects', { name: 'Left' })).body.data
+    const all = { kind: 'notification', provider: 'generic', all_projects: true, config: { url }, project_id }
+    const { id } = (await api.as('admin').post('/api/webhooks', all)).body.data
+    expect((await api.as('admin').delete(`/api/projects/${project_id}`)).status).toBe(409)
+    await api.as('admin').delete(`/api/webhooks/${id}`)
+    expect((await api.as('admin').delete(`/api/projects/${project_id}`)).status).toBe(200)
+  })
 })
 
 describe('an alert', () => {

@@ -1,4 +1,4 @@
-import { type Actor, authorize, PLATFORM, visibleProjects } from '#server/kernel/access'
+import { type Actor, authorize, isAdministrator, PLATFORM, visibleProjects } from '#server/kernel/access'
 import type { AuditTrail } from '#server/kernel/audit'
 import { conflict, forbidden, invalid, notFound } from '#server/kernel/errors'
 import { newId } from '#server/kernel/ids'
@@ -12,8 +12,8 @@ import { createWatch, type WatchOptions, type WatchPorts } from './watch.ts'
 export interface AlertPorts extends WatchPorts {
   /** Project of an app or database; undefined when there is none. */
   projectOf(kind: 'app' | 'database', id: string): string | undefined
-  /** Project of a webhook that tells; undefined when there is none. */
-  channelProject(id: string): string | undefined
+  /** A webhook that tells; undefined when there is none. Administrators alone may use one for all projects. */
+  channel(id: string): { project_id: string; all_projects: boolean } | undefined
 }
 export interface AlertOptions extends Omit<WatchOptions, 'alerts' | 'ports'> {
   audit: AuditTrail
@@ -63,10 +63,17 @@ export function createAlerts(options: AlertOptions) {
       subjects,
     }
   }
-  const requireChannels = (ids: readonly string[], project_id: string | null): void => {
+  /** `named` are those that the rule has already. */
+  const requireChannels = (
+    actor: Actor,
+    ids: readonly string[],
+    project_id: string | null,
+    named: readonly string[] = [],
+  ): void => {
     for (const [index, id] of ids.entries()) {
-      const found = ports.channelProject(id)
-      if (!found || (project_id !== null && found !== project_id))
+      const found = ports.channel(id)
+      const is_usable = !found?.all_projects || isAdministrator(actor) || named.includes(id)
+      if (!found || !is_usable || (project_id !== null && found.project_id !== project_id))
         throw invalid(`channels.${index}`, 'is no webhook of this project.')
     }
   }
@@ -192,7 +199,7 @@ export function createAlerts(options: AlertOptions) {
             ports.projectOf(body.subject_kind, body.subject_id) !== project_id)
         )
           throw notFound(body.subject_kind)
-        requireChannels(body.channels, project_id)
+        requireChannels(actor, body.channels, project_id)
         if (alerts.countOf(project_id) >= MOST_IN_PROJECT)
           throw conflict(`A project may have ${MOST_IN_PROJECT} alert rules at most.`)
         const at = clock.iso()
@@ -225,7 +232,8 @@ export function createAlerts(options: AlertOptions) {
         requireOwn(actor, before)
         if (before.metric === null && (body.metric || body.comparison || body.threshold !== undefined))
           throw conflict('This rule watches events; it has no metric or threshold.')
-        if (body.channels) requireChannels(body.channels, before.project_id)
+        if (body.channels)
+          requireChannels(actor, body.channels, before.project_id, JSON.parse(before.channels) as string[])
         const { channels, enabled, silenced_until, ...rest } = body
         const row: RuleRow = {
           ...before,
@@ -277,7 +285,7 @@ export function createAlerts(options: AlertOptions) {
       alerts.relocate(subject_id, project_id)
       for (const { id, channels } of alerts.rulesOf(subject_id)) {
         const kept = (JSON.parse(channels) as string[]).filter(
-          (channel) => ports.channelProject(channel) === project_id,
+          (channel) => ports.channel(channel)?.project_id === project_id,
         )
         alerts.moveRule({ id, project_id, channels: JSON.stringify(kept), updated_at: clock.iso() })
       }
