@@ -24,7 +24,7 @@ export function answerAuditLog(
     to: query.to,
   }
   if (query.format === 'json') return paged(audit.page(filter, ...limits(query)), query)
-  const { stream, media_type } = exportLines(audit.lines(filter, query.sort), query.format)
+  const { stream, media_type } = exportLines(audit.pieces(filter, query.sort), query.format)
   header('Content-Type', media_type)
   header('Content-Disposition', `attachment; filename="audit-log.${query.format}"`)
   // The pipeline hands a stream of a declared media type on as it is.

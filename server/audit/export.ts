@@ -1,4 +1,5 @@
 import { Readable } from 'node:stream'
+import { setImmediate } from 'node:timers/promises'
 import type { AuditLine } from './schema.ts'
 
 const COLUMNS = [
@@ -70,15 +71,21 @@ const RENDER = {
   },
 }
 
-/** The lines as a stream of text, made as fast as the client takes them. */
+/**
+ * Lines in pieces as a stream of text, made as fast as the client takes them. Others are served after each piece:
+ * to a client that takes all at once a stream would else be written to its end in one go.
+ */
 export function exportLines(
-  lines: Iterable<AuditLine>,
+  pieces: Iterable<readonly AuditLine[]>,
   format: 'csv' | 'ndjson',
 ): { stream: Readable; media_type: string } {
   const { head, line, media_type } = RENDER[format]
-  const parts = function* () {
+  const parts = async function* () {
     if (head) yield head
-    for (const one of lines) yield line(one)
+    for (const piece of pieces) {
+      if (piece.length > 0) yield piece.map(line).join('')
+      await setImmediate()
+    }
   }
   return { stream: Readable.from(parts()), media_type }
 }

@@ -73,6 +73,9 @@ const MOST_LINES = 50
 const nameIn = (field: string) => `coalesce(after ->> '$.${field}', before ->> '$.${field}')`
 const NAME = `CASE resource_type WHEN 'user' THEN ${nameIn('email')} WHEN 'domain' THEN ${nameIn('hostname')} ELSE ${nameIn('name')} END`
 
+/** What is read at once of the trail, which takes some milliseconds: a line may be 32 KiB long. */
+const PIECE = { rows: 50, looked_through: 10_000 }
+
 /** The triggers of the table let a deletion through only while this says how far it may go. */
 const PRUNE_BEFORE = 'audit_log.prune_before'
 
@@ -114,15 +117,31 @@ export function createAuditRepository(db: Db) {
           .get(resource_id, seq)
       return (find('DESC') ?? find('ASC')) as string | undefined
     },
-    /** Rows that follow a position, in the order that is asked for; for an export that goes on piece by piece. */
-    following(filter: AuditFilter, seq: number, limit: number, order: 'oldest' | 'newest'): AuditRow[] {
+    /**
+     * All rows that match, read as far as somebody asks. A piece looks through a bounded part of the trail, so that
+     * it may be empty: what seldom or never matches is not looked for in one go. What is written meanwhile is no
+     * part of it.
+     */
+    *pieces(filter: AuditFilter, order: 'oldest' | 'newest'): Generator<AuditRow[]> {
       const { clause, values } = where(filter)
-      const [beyond, direction] = order === 'oldest' ? ['>', 'ASC'] : ['<', 'DESC']
-      return db
-        .sql(
-          `SELECT * FROM audit_log ${clause ? `${clause} AND` : 'WHERE'} seq ${beyond} ? ORDER BY seq ${direction} LIMIT ?`,
-        )
-        .all(...values, seq, limit) as AuditRow[]
+      const select = db.sql(
+        `SELECT * FROM audit_log ${clause ? `${clause} AND` : 'WHERE'} seq BETWEEN ? AND ?
+         ORDER BY seq ${order === 'oldest' ? 'ASC' : 'DESC'} LIMIT ${PIECE.rows}`,
+      )
+      let { first, last } = db
+        .sql('SELECT coalesce(min(seq), 0) AS first, coalesce(max(seq), -1) AS last FROM audit_log')
+        .get() as { first: number; last: number }
+      while (first <= last) {
+        const [from, to] =
+          order === 'oldest'
+            ? [first, Math.min(last, first + PIECE.looked_through - 1)]
+            : [Math.max(first, last - PIECE.looked_through + 1), last]
+        const rows = select.all(...values, from, to) as AuditRow[]
+        const end = rows.length === PIECE.rows ? rows.at(-1)!.seq : undefined
+        if (order === 'oldest') first = (end ?? to) + 1
+        else last = (end ?? from) - 1
+        yield rows
+      }
     },
     /** Forgets what is older than the cut, the only deletion that the table's triggers let through. */
     prune: (cut: string): number =>

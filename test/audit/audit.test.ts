@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { exportLines } from '#server/audit/export'
 import { PLATFORM } from '#server/kernel/access'
 import { createTestApi, type TestApi } from '#test/support/api'
 
@@ -153,6 +154,43 @@ describe('the audit log', () => {
     ).toHaveLength(total)
     for (const text of [csv.text.replaceAll('\r\n', ''), ndjson_text.replaceAll('\n', '')])
       expect(/[\u0000-\u001f]/.test(text)).toBe(false)
+  })
+  it('exports in pieces between which others are served, however quickly they are taken', async () => {
+    for (let count = 0; count < 200; count += 1)
+      api.services.audit.record(PLATFORM, {
+        action: 'app.update',
+        resource_type: 'app',
+        resource_id: null,
+        project_id: null,
+      })
+    let turns = 0
+    let next = setImmediate(function count() {
+      turns += 1
+      next = setImmediate(count)
+    })
+    let exported = ''
+    for await (const text of exportLines(api.services.audit.pieces({}), 'ndjson').stream) exported += text
+    clearImmediate(next)
+    const written = exported.split('\n').length - 1
+    expect(written).toBe(api.services.audit.page({}, 1, 0).total)
+    expect(turns).toBeGreaterThanOrEqual(Math.floor(written / 50))
+  })
+  it('looks through a bounded part of the trail at once for what matches nowhere', () => {
+    const { db } = api.kernel
+    const last = db.sql('SELECT max(seq) FROM audit_log').pluck().get() as number
+    db.sql(
+      `INSERT INTO audit_log (seq, id, created_at, method, action, resource_type)
+       VALUES (?, 'aud_far', '2026-01-31T12:00:00.000Z', 'system', 'app.create', 'app')`,
+    ).run(last + 100_000)
+    for (const descending of [true, false]) {
+      const sort = [{ column: 'created_at', descending }]
+      const nothing = [...api.services.audit.pieces({ action: 'no.such' }, sort)]
+      expect(nothing.flat()).toEqual([])
+      expect(nothing.length).toBeGreaterThanOrEqual(10)
+      const found = [...api.services.audit.pieces({ action: 'app.create' }, sort)].flat().map(({ id }) => id)
+      expect(found.at(descending ? 0 : -1)).toBe('aud_far')
+      expect(found).toHaveLength(api.services.audit.page({ action: 'app.create' }, 1, 0).total)
+    }
   })
   it('shows a project owner the lines of that project only', async () => {
     const project = (await api.as('owner').post('/api/projects', { name: 'mine' })).body.data
