@@ -60,8 +60,10 @@ export interface HttpPorts {
     /** Project that a resource is created in when the body names none. */
     default_project(): string
     idempotency: Idempotency
-    /** What bodies hold until they are whole, by user. */
+    /** What bodies hold until they are answered, by user. */
     bodies: HeldBytes
+    /** What answers hold until they were taken, by user. */
+    answers: HeldBytes
     /** Hears of refused requests (401, 403, 429), for the audit trail. */
     refused(facts: RequestFacts, code: string, actor: Actor | undefined, access: Access): void
     /** Address and scheme of the client: forwarding headers count only when the peer is a trusted proxy. */

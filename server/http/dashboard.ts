@@ -78,11 +78,39 @@ function findDirectory(origin: string): string {
   throw notFound('page')
 }
 
+/**
+ * Reads files of which many may be on their way to clients that take them slowly, or never: all of them are sent
+ * the same bytes, which stay in memory as long as somebody is.
+ */
+export function createSharedFiles() {
+  const held = new Map<string, WeakRef<Buffer>>()
+  const reading = new Map<string, Promise<Buffer>>()
+  const load = async (path: string): Promise<Buffer> => {
+    try {
+      const bytes = await readFile(path)
+      held.set(path, new WeakRef(bytes))
+      return bytes
+    } finally {
+      reading.delete(path)
+    }
+  }
+  return {
+    read(path: string): Promise<Buffer> {
+      const known = held.get(path)?.deref()
+      if (known) return Promise.resolve(known)
+      const begun = reading.get(path) ?? load(path)
+      reading.set(path, begun)
+      return begun
+    },
+  }
+}
+
 /** Serves the built dashboard from disk; nothing of it is read before somebody asks. */
 export function createDashboard(origin: string) {
   let directory: string | undefined
   let template: string | undefined
   const folder = () => (directory ??= findDirectory(origin))
+  const filesShared = createSharedFiles()
   return {
     /** Any address that a person may open. Files that do not exist are no pages. */
     async page(event: H3Event, first_run?: PageFacts['first_run']): Promise<string> {
@@ -106,7 +134,7 @@ export function createDashboard(origin: string) {
       const [encoding, suffix] = ENCODINGS.find(
         ([word, end]) => takes(accepted, word) && existsSync(file + end),
       ) ?? [undefined, '']
-      const bytes = await readFile(file + suffix).catch(() => {
+      const bytes = await filesShared.read(file + suffix).catch(() => {
         throw notFound('file')
       })
       setResponseHeader(event, 'Content-Type', own(TYPES, ending)!)

@@ -9,8 +9,18 @@ import type { HttpPorts } from './context.ts'
 import { createIdempotency } from './idempotency.ts'
 import type { DocumentFacts } from './openapi.ts'
 
-/** Bytes of bodies on their way: of one user, who sends eight of the largest at once, and of all together. */
-const MOST_HELD = { of_one: 8 * 1024 * 1024, of_all: 128 * 1024 * 1024 }
+/** Bytes of bodies under way: of one user, who sends eight of the largest at once, and of all together. */
+const MOST_HELD = {
+  of_one: 8 * 1024 * 1024,
+  of_all: 128 * 1024 * 1024,
+  refusal: 'Too many large bodies are under way. Send this one again in a moment.',
+}
+/** The same of answers that their clients did not take yet; one more is begun than fits. */
+const MOST_UNTAKEN = {
+  of_one: 16 * 1024 * 1024,
+  of_all: 128 * 1024 * 1024,
+  refusal: 'Too many large answers wait to be taken. Read them, then ask again.',
+}
 
 export default defineModule({
   name: 'http',
@@ -41,6 +51,7 @@ export default defineModule({
       default_project: () => use.projects.default(),
       idempotency,
       bodies: createHeldBytes(MOST_HELD),
+      answers: createHeldBytes(MOST_UNTAKEN),
       authenticate: use.identity.authenticate,
       client: use.identity.client,
       refresh: (actor) =>

@@ -1,30 +1,24 @@
 import { own } from '#server/kernel/own'
 import { createHash } from 'node:crypto'
 import { Readable } from 'node:stream'
-import {
-  getRequestHeader,
-  getRouterParams,
-  type H3Event,
-  setCookie,
-  setResponseHeader,
-  setResponseStatus,
-} from 'h3'
+import { getRequestHeader, getRouterParams, type H3Event, setResponseHeader, setResponseStatus } from 'h3'
 import * as v from 'valibot'
 import { type Actor, authorize, projectRole } from '#server/kernel/access'
 import { CALLS } from '#server/kernel/calls'
 import { ApiError, invalid, notFound } from '#server/kernel/errors'
 import { whileStanding } from '#server/kernel/standing'
-import type { HttpPorts, RequestFacts, ResponseControls, UploadStream } from './context.ts'
+import type { HttpPorts, RequestFacts, UploadStream } from './context.ts'
 import { type AnyEndpoint, type HandlerContext, isToldByBody } from './definition.ts'
 import { closeWhenUnread } from './entrance.ts'
 import { toErrorAnswer } from './errors.ts'
 import { decodeSegment, limitStream, readQuery, searchOf } from './input.ts'
 import { credentialsOf, factsOf, mutates } from './request.ts'
-import { reply } from './reply.ts'
+import { controlsOf, reply } from './reply.ts'
 import { bodyOf, sendsFile } from './request-body.ts'
 import { holdsSecret, withoutSecrets } from './secret-answers.ts'
 import { sendFile } from './send-file.ts'
 import { whileAllowed } from './standing.ts'
+import { answerShare, bodyShare } from './untaken.ts'
 import { parseBody, parseQuery } from './validation.ts'
 
 /** The caller of `public` endpoints: may do nothing. */
@@ -76,13 +70,16 @@ async function respond(definition: AnyEndpoint, event: H3Event): Promise<unknown
   let actor: Actor | undefined
   try {
     actor = definition.access === 'public' ? NOBODY : await whoCalls(definition, event, services, facts)
+    const share = answerShare(event.node, services.http.answers, actor.user_id)
+    // Whoever takes no answers can still end a session or key, which another may have got hold of.
+    if (definition.access !== 'public' && definition.access !== 'self') share.requireRoom()
     if (facts.edge_name !== undefined) services.http.cameByEdge(facts.edge_name, actor)
     const params = Object.fromEntries(
       Object.entries(getRouterParams(event)).map(([key, value]) => [key, decodeSegment(value)]),
     )
     const result = await answer({ definition, event, services, facts, actor, params })
     if (result instanceof Readable) return await sendFile(event, result, services.http.log)
-    return await reply(event, definition, result)
+    return await reply(event, definition, result, share)
   } catch (error) {
     const mapped = toErrorAnswer(error, facts.id, services.http.log)
     if (mapped.status === 401 || mapped.status === 403 || mapped.status === 429)
@@ -108,7 +105,7 @@ async function answer(began: Call): Promise<unknown> {
   const { definition, event, services, facts } = began
   const by_body = isToldByBody(definition.scope)
   authorizeFor(began, by_body ? undefined : projectOf(began, undefined))
-  const raw_body = await bodyOf(definition, event, services.http.bodies.open(began.actor.user_id))
+  const raw_body = await bodyOf(definition, event, bodyShare(event.node, services.http.bodies, began.actor))
   const call = raw_body?.bytes.length ? await askedAnew(began) : began
   const { actor } = call
   // Where it is now: it may have been moved while the body came.
@@ -329,20 +326,5 @@ function uploadOf(call: Call, project_id: string | undefined): UploadStream | un
   return {
     stream: whileRight(call, project_id, limited),
     content_length: Number(event.node.req.headers['content-length']) || undefined,
-  }
-}
-
-function controlsOf(event: H3Event): ResponseControls {
-  return {
-    status: (code) => setResponseStatus(event, code),
-    header: (name, value) => setResponseHeader(event, name, value),
-    cookie: (name, value, o) =>
-      setCookie(event, name, value, {
-        maxAge: o.max_age_s,
-        httpOnly: o.http_only,
-        secure: o.secure,
-        sameSite: o.same_site,
-        path: o.path,
-      }),
   }
 }

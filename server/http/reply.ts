@@ -7,11 +7,14 @@ import {
   getRequestHeader,
   type H3Event,
   send,
+  setCookie,
   setResponseHeader,
   setResponseStatus,
 } from 'h3'
+import type { ResponseControls } from './context.ts'
 import type { AnyEndpoint } from './definition.ts'
 import { holdsSecret } from './secret-answers.ts'
+import type { AnswerShare } from './untaken.ts'
 
 /** Below this, packing costs more than it saves. */
 const LEAST_BYTES = 1024
@@ -54,9 +57,18 @@ const isTagged = (definition: AnyEndpoint, result: unknown): boolean =>
  * it already, and packed above 1 KiB. One that holds a secret is never packed, here or at the edge: the size of
  * what is packed with something that an attacker chose would tell the secret bit by bit.
  */
-export async function reply(event: H3Event, definition: AnyEndpoint, result: unknown): Promise<unknown> {
+export async function reply(
+  event: H3Event,
+  definition: AnyEndpoint,
+  result: unknown,
+  share: AnswerShare,
+): Promise<unknown> {
   const text = textOf(definition, result)
-  if (text === undefined) return result
+  if (text === undefined) {
+    if (typeof result === 'string') share.hold(result.length)
+    return result
+  }
+  share.hold(text.length)
   if (text.length > LONG) await setImmediate()
   if (event.method === 'GET' && isTagged(definition, result)) {
     const tag = `W/"${createHash('sha256').update(text).digest('base64url').slice(0, 27)}"`
@@ -77,7 +89,9 @@ export async function reply(event: H3Event, definition: AnyEndpoint, result: unk
   if (!encoding) return written(event, definition, text)
   setContentType(event, definition)
   setResponseHeader(event, 'Content-Encoding', encoding)
-  return PACK[encoding](text)
+  const packed = await PACK[encoding](text)
+  share.hold(packed.length)
+  return packed
 }
 
 const setContentType = (event: H3Event, { media_types }: AnyEndpoint) =>
@@ -97,4 +111,20 @@ export async function handOver(event: H3Event, result: unknown): Promise<unknown
   if (result instanceof Uint8Array) return send(event, result)
   if (typeof result !== 'object' || result === null || 'pipe' in result || 'pipeTo' in result) return result
   return send(event, JSON.stringify(result), 'application/json')
+}
+
+/** What a handler may set of its answer besides the body. */
+export function controlsOf(event: H3Event): ResponseControls {
+  return {
+    status: (code) => setResponseStatus(event, code),
+    header: (name, value) => setResponseHeader(event, name, value),
+    cookie: (name, value, o) =>
+      setCookie(event, name, value, {
+        maxAge: o.max_age_s,
+        httpOnly: o.http_only,
+        secure: o.secure,
+        sameSite: o.same_site,
+        path: o.path,
+      }),
+  }
 }

@@ -1,6 +1,5 @@
 import type { H3Event } from 'h3'
 import { ApiError } from '#server/kernel/errors'
-import type { HeldBytes } from '#server/kernel/held-bytes'
 import type { AnyEndpoint } from './definition.ts'
 import { isMediaType, isUtf8, MAX_BODY_BYTES, MAX_PUBLIC_BODY_BYTES, parseJson, readBytes } from './input.ts'
 import { mutates } from './request.ts'
@@ -19,12 +18,12 @@ export function sendsFile({ upload, body }: AnyEndpoint, event: H3Event): boolea
 
 /**
  * The JSON body of a request; undefined for a file, which is read later, and where none is taken.
- * @param share what its sender may hold in memory until bodies are whole.
+ * @param share what its sender may hold in memory until they are answered.
  */
 export async function bodyOf(
   definition: AnyEndpoint,
   event: H3Event,
-  share: ReturnType<HeldBytes['open']>,
+  share: { hold(bytes: number): void },
 ): Promise<RawBody | undefined> {
   const request = event.node.req
   const { headers } = request
@@ -46,6 +45,6 @@ export async function bodyOf(
   if ((headers['content-encoding'] ?? 'identity') !== 'identity')
     throw new ApiError('UNSUPPORTED_MEDIA_TYPE', 'Send the body without a Content-Encoding.')
   const limit = definition.access === 'public' ? MAX_PUBLIC_BODY_BYTES : MAX_BODY_BYTES
-  const bytes = await readBytes(request, limit, { hold: share.hold }).finally(share.release)
+  const bytes = await readBytes(request, limit, { hold: share.hold })
   return { bytes, value: parseJson(bytes) }
 }

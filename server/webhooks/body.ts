@@ -4,7 +4,11 @@ import { createHeldBytes } from '#server/kernel/held-bytes'
 import { JsonError, parseForeignJson } from '#server/kernel/json'
 
 /** Bytes of deliveries on their way: of the hooks of one project, and of all together. */
-const MOST_HELD = { of_one: 32 * 1024 * 1024, of_all: 128 * 1024 * 1024 }
+const MOST_HELD = {
+  of_one: 32 * 1024 * 1024,
+  of_all: 128 * 1024 * 1024,
+  refusal: 'Too many large deliveries are on their way. Send this one again in a moment.',
+}
 /** Time for a whole delivery; forges themselves give up earlier. */
 const TIME_MS = 30_000
 /** Values in one delivery: a push of two thousand commits with their files has fewer. */

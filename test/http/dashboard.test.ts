@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { defineEventHandler, getRouterParam } from 'h3'
-import { createDashboard } from '#server/http/dashboard'
+import { createDashboard, createSharedFiles } from '#server/http/dashboard'
 import { startTestServer, type TestServer } from '#test/support/http-server'
 
 const PAGE =
@@ -104,4 +104,14 @@ describe('a file of the build', () => {
     ])
       expect((await server.sendRaw('GET', path)).status, path).toBe(404)
   })
+})
+
+it('a file that many ask for is in memory once, however slowly they take it', async () => {
+  const files = createSharedFiles()
+  const path = join(root, 'public/assets/late-1.js')
+  await expect(files.read(path)).rejects.toThrow('ENOENT')
+  writeFileSync(path, 'plain')
+  const [one, other] = await Promise.all([files.read(path), files.read(path)])
+  expect(other).toBe(one)
+  expect(await files.read(path)).toBe(one)
 })

@@ -219,6 +219,19 @@ const routes: MountedRoute[] = [
     ),
   },
   {
+    path: '/api/large',
+    method: 'get',
+    load: module(
+      endpoint({
+        summary: 'Be large',
+        access: 'viewer',
+        response: data(v.string()),
+        // More than sockets take in by themselves.
+        handler: () => ({ data: 'x'.repeat(20 * 1024 * 1024) }),
+      }),
+    ),
+  },
+  {
     path: '/api/open',
     method: 'post',
     load: module(
@@ -295,7 +308,8 @@ export async function startTinyApi() {
       cors_origins: () => [],
       default_project: () => 'prj_1',
       idempotency: createIdempotency(kernel.db, kernel.clock, kernel.secrets),
-      bodies: createHeldBytes({ of_one: 8 * 1024 * 1024, of_all: 16 * 1024 * 1024 }),
+      bodies: createHeldBytes({ of_one: 8 * 1024 * 1024, of_all: 16 * 1024 * 1024, refusal: 'Too many.' }),
+      answers: createHeldBytes({ of_one: 16 * 1024 * 1024, of_all: 64 * 1024 * 1024, refusal: 'Too many.' }),
       refused: (facts, code, actor) => refused.push({ code, actor: actor?.name, path: facts.path }),
       client: (peer) => ({ address: peer, secure: false }),
       cameByEdge: () => undefined,
