@@ -101,7 +101,7 @@ export type Services = ServicesOf<typeof MODULES> &
     /** Runs what is due of a task; see `tasks/`. */
     wake(task: string): Promise<Record<string, unknown>>
     /** Forgets what is past its time; returns how much, by what it is. */
-    cleanup(): Record<string, number>
+    cleanup(): Promise<Record<string, number>>
     /** Starts what works in the background. */
     start(): Promise<void>
     stop(): Promise<void>

@@ -1,4 +1,5 @@
 import type { Db } from '#server/kernel/db'
+import { forgetSome } from '#server/kernel/forget'
 import { createMeta } from '#server/kernel/meta'
 import { counted, orderBy, type Page, type Wanted, wantedValues, type Span } from '#server/kernel/page'
 
@@ -143,13 +144,16 @@ export function createAuditRepository(db: Db) {
         yield rows
       }
     },
-    /** Forgets what is older than the cut, the only deletion that the table's triggers let through. */
+    /**
+     * Forgets some of what is older than the cut, the only deletion that the table's triggers let through; returns
+     * how much.
+     */
     prune: (cut: string): number =>
       db.tx(() => {
         meta.set(PRUNE_BEFORE, cut)
-        const { changes } = db.sql('DELETE FROM audit_log WHERE created_at < ?').run(cut)
+        const count = forgetSome(db, { table: 'audit_log', where: 'created_at < ?' }, cut)
         meta.remove(PRUNE_BEFORE)
-        return changes
+        return count
       }),
   }
 }

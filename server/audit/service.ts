@@ -18,7 +18,7 @@ export interface Audit extends AuditTrail {
    * export of any size needs little memory and keeps nobody waiting. A piece in which nothing matched is empty.
    */
   pieces(filter: AuditFilter, sort?: Sort): Generator<AuditLine[]>
-  /** Forgets lines older than so many days; returns how many. */
+  /** Forgets some of the lines older than so many days; returns how many. */
   prune(retention_days: number): number
 }
 

@@ -1,4 +1,5 @@
 import type { Db } from '#server/kernel/db'
+import { forgetSome } from '#server/kernel/forget'
 import { orderBy, type Page, selectPage, type Wanted, wantedJson, type Span } from '#server/kernel/page'
 import type { CronJob, CronRun, RunStatus } from './schema.ts'
 
@@ -151,14 +152,23 @@ export function createCronRepository(db: Db) {
           .get(...values) as number,
       }
     },
-    /** Forgets ended runs beyond the newest of each job, and those from before a time; returns how many. */
-    pruneRuns: (kept: number, before: string): number =>
-      db
-        .sql(
-          `DELETE FROM cron_runs WHERE NOT ${OPEN} AND (created_at < ? OR rowid NOT IN (
-             SELECT n.rowid FROM (SELECT rowid, row_number() OVER (PARTITION BY cron_job_id ORDER BY rowid DESC) AS place FROM cron_runs) n WHERE n.place <= ?))`,
-        )
-        .run(before, kept).changes,
+    ids: () => db.sql('SELECT id FROM cron_jobs').pluck().all() as string[],
+    /**
+     * Forgets some of the ended runs of a job beyond its newest, and of those from before a time; returns how many.
+     */
+    pruneRuns: (cron_job_id: string, kept: number, before: string): number =>
+      forgetSome(
+        db,
+        {
+          table: 'cron_runs',
+          where: `cron_job_id = ? AND NOT ${OPEN} AND (created_at < ? OR rowid <= (
+            SELECT rowid FROM cron_runs WHERE cron_job_id = ? ORDER BY rowid DESC LIMIT 1 OFFSET ?))`,
+        },
+        cron_job_id,
+        before,
+        cron_job_id,
+        kept,
+      ),
   }
 }
 export type CronRepository = ReturnType<typeof createCronRepository>

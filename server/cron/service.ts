@@ -2,6 +2,7 @@ import { own } from '#server/kernel/own'
 import { type Actor, visibleProjects } from '#server/kernel/access'
 import type { AuditTrail } from '#server/kernel/audit'
 import { conflict, invalid, notFound } from '#server/kernel/errors'
+import { forgetAll } from '#server/kernel/forget'
 import { newId } from '#server/kernel/ids'
 import { orThrow } from '#server/kernel/or-throw'
 import { limits, MASK, paged, type Paging } from '#server/kernel/schemas'
@@ -230,7 +231,12 @@ export function createCron({ db, clock, events, jobs, secrets, log, audit, ports
       for (const run of repository.openRunsOfApp(app_id)) if (run.job_id) jobs.cancel(run.job_id)
     },
     /** Forgets runs of the past; returns how many. */
-    prune: (before: string) => repository.pruneRuns(RUNS_KEPT, before),
+    async prune(before: string): Promise<number> {
+      let count = 0
+      for (const id of repository.ids())
+        count += (await forgetAll(() => repository.pruneRuns(id, RUNS_KEPT, before))) ?? 0
+      return count
+    },
   }
   return {
     ...service,

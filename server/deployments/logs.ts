@@ -1,4 +1,5 @@
-import { appendFileSync, mkdirSync, readdirSync, rmSync, statSync } from 'node:fs'
+import { appendFileSync, mkdirSync, rmSync, statSync } from 'node:fs'
+import { opendir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setImmediate } from 'node:timers/promises'
 import { lastLines, linesAfter } from '#server/kernel/ndjson'
@@ -175,15 +176,18 @@ export function createDeploymentLogs(
       rmSync(path(deployment_id), { force: true })
     },
     /** Removes logs that nothing was added to since `before` (ms); returns how many. */
-    prune(before: number): number {
-      const old = readdirSync(directory).filter(
-        (name) =>
-          name.endsWith('.ndjson') &&
-          !open.has(name.slice(0, -7)) &&
-          (statSync(join(directory, name), { throwIfNoEntry: false })?.mtimeMs ?? Infinity) < before,
-      )
-      for (const name of old) rmSync(join(directory, name), { force: true })
-      return old.length
+    async prune(before: number): Promise<number> {
+      let count = 0
+      for await (const { name } of await opendir(directory)) {
+        if (!name.endsWith('.ndjson') || open.has(name.slice(0, -7))) continue
+        const file = join(directory, name)
+        // Looked at and removed in one go: nobody adds a line in between.
+        if ((statSync(file, { throwIfNoEntry: false })?.mtimeMs ?? Infinity) >= before) continue
+        rmSync(file, { force: true })
+        count += 1
+        await setImmediate()
+      }
+      return count
     },
     flush,
   }

@@ -1,5 +1,6 @@
 import type { Clock } from '#server/kernel/clock'
 import type { Db } from '#server/kernel/db'
+import { forgetSome } from '#server/kernel/forget'
 import { ApiError, conflict } from '#server/kernel/errors'
 import type { Secrets } from '#server/kernel/secrets'
 import type { Idempotency } from './context.ts'
@@ -7,7 +8,7 @@ import type { Idempotency } from './context.ts'
 const KEPT_MS = 86_400_000
 
 /** Answers by scope and key for 24 hours, sealed. One that holds a secret is not kept at all. */
-export function createIdempotency(db: Db, clock: Clock, secrets: Secrets): Idempotency & { prune(): void } {
+export function createIdempotency(db: Db, clock: Clock, secrets: Secrets): Idempotency & { prune(): number } {
   const context = (scope: string, key: string) => `idempotency/answer/${scope}/${key}`
   const remove = (scope: string, key: string) =>
     db.sql('DELETE FROM idempotency WHERE scope = ? AND key = ?').run(scope, key)
@@ -60,8 +61,7 @@ export function createIdempotency(db: Db, clock: Clock, secrets: Secrets): Idemp
     abandon: (scope, key) => {
       remove(scope, key)
     },
-    prune: () => {
-      db.sql('DELETE FROM idempotency WHERE created_at < ?').run(before())
-    },
+    prune: () =>
+      forgetSome(db, { table: 'idempotency', where: 'created_at < ?', key: 'scope, key' }, before()),
   }
 }

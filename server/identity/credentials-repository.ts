@@ -1,4 +1,5 @@
 import type { Db } from '#server/kernel/db'
+import { forgetSome } from '#server/kernel/forget'
 import { orderBy, type Page, type Span } from '#server/kernel/page'
 
 /** A row of `sessions`. */
@@ -83,7 +84,7 @@ export function createSessionRepository(db: Db) {
         )
         .pluck()
         .all(user_id, number) as string[],
-    prune: (now: string) => db.sql('DELETE FROM sessions WHERE expires_at <= ?').run(now).changes,
+    prune: (now: string) => forgetSome(db, { table: 'sessions', where: 'expires_at <= ?' }, now),
   }
 }
 export type SessionRepository = ReturnType<typeof createSessionRepository>

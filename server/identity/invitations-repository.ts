@@ -1,5 +1,6 @@
 import type { PlatformRole, ProjectRole } from '#server/kernel/access'
 import type { Db } from '#server/kernel/db'
+import { forgetSome } from '#server/kernel/forget'
 
 /** A row of `invitations`; `projects` is a JSON list. */
 export interface InvitationRow {
@@ -44,7 +45,7 @@ export function createInvitationRepository(db: Db) {
       db
         .sql('SELECT * FROM invitations WHERE invited_by = ? AND expires_at > ?')
         .all(invited_by, now) as InvitationRow[],
-    prune: (now: string) => db.sql('DELETE FROM invitations WHERE expires_at <= ?').run(now).changes,
+    prune: (now: string) => forgetSome(db, { table: 'invitations', where: 'expires_at <= ?' }, now),
   }
 }
 export type InvitationRepository = ReturnType<typeof createInvitationRepository>

@@ -44,6 +44,6 @@ export default defineModule({
       }),
     },
   ],
-  retention: { sessions: (own) => void own.prune() },
+  retention: { sessions: (own) => own.prune() },
   start: (own) => own.ensureAdministrator(),
 })

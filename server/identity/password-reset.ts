@@ -3,6 +3,7 @@ import { type Actor, PLATFORM } from '#server/kernel/access'
 import type { AuditTrail } from '#server/kernel/audit'
 import type { Clock } from '#server/kernel/clock'
 import type { Db } from '#server/kernel/db'
+import { forgetSome } from '#server/kernel/forget'
 import { conflict, invalid, notFound } from '#server/kernel/errors'
 import type { Mail } from '#server/platform/mail/mail'
 import { sha256 } from './authenticate.ts'
@@ -57,7 +58,7 @@ const createRepository = (db: Db) => ({
       .run(row),
   take: (token_hash: string): boolean =>
     db.sql('DELETE FROM password_resets WHERE token_hash = ?').run(token_hash).changes === 1,
-  prune: (now: string) => db.sql('DELETE FROM password_resets WHERE expires_at <= ?').run(now).changes,
+  prune: (now: string) => forgetSome(db, { table: 'password_resets', where: 'expires_at <= ?' }, now),
 })
 
 /**

@@ -2,6 +2,7 @@ import { NO_SHARE, sumOf } from './shares.ts'
 import type { Channel } from './channels.ts'
 import type { Clock } from './clock.ts'
 import type { Db } from './db.ts'
+import { forgetAll } from './forget.ts'
 import type { Jobs } from './jobs/jobs.ts'
 import type { Log } from './log.ts'
 import type { AnyModule, Declared, ResourceKind } from './module.ts'
@@ -36,8 +37,8 @@ export interface Composed<S> {
   declared: Declared
   /** Runs what is due of a task; see `tasks/`. */
   wake(task: string): Promise<Record<string, unknown>>
-  /** Forgets what is past its time; returns how much, by what it is. */
-  cleanup(): Record<string, number>
+  /** Forgets what is past its time, piece by piece; returns how much, by what it is. */
+  cleanup(): Promise<Record<string, number>>
   start(): Promise<void>
   stop(): Promise<void>
 }
@@ -170,15 +171,22 @@ export function compose<const L extends readonly AnyModule[], B extends ComposeB
   )
   for (const module of list)
     for (const job of module.jobs?.(own(module), use, full) ?? []) base.jobs.define(job)
-  const cleanup = () => {
+  let cleaning: Promise<Record<string, number>> | undefined
+  let is_stopping = false
+  async function forgetEverything(): Promise<Record<string, number>> {
     const counts: Record<string, number> = {}
     for (const module of list)
       for (const [what, forget] of Object.entries(module.retention ?? {})) {
-        const count = forget(own(module), use, full)
-        if (typeof count === 'number') counts[what] = count
+        const count = await forgetAll(() => (is_stopping ? 0 : forget(own(module), use, full)))
+        if (count !== undefined) counts[what] = count
       }
     return counts
   }
+  /** Whoever asks while it goes on waits for the same. */
+  const cleanup = () =>
+    (cleaning ??= forgetEverything().finally(() => {
+      cleaning = undefined
+    }))
   const schedules = createSchedules(
     [
       { name: 'retention', cron: '17 * * * *', task: 'cleanup', run: cleanup },
@@ -200,9 +208,13 @@ export function compose<const L extends readonly AnyModule[], B extends ComposeB
     wake: schedules.wake,
     cleanup,
     async start() {
+      is_stopping = false
       for (const module of list) await module.start?.(own(module), use, full)
     },
     async stop() {
+      // It would look into a database that is closed.
+      is_stopping = true
+      await cleaning?.catch(() => {})
       for (const module of [...list].reverse()) await module.stop?.(own(module), use, full)
     },
   }

@@ -1,6 +1,7 @@
 import type { Clock } from './clock.ts'
 import { orderBy, type Span } from '#server/kernel/page'
 import type { Db } from './db.ts'
+import { forgetSome } from './forget.ts'
 import type { Log } from './log.ts'
 
 /**
@@ -53,7 +54,7 @@ export interface Events {
   page(filter: EventFilter, ...[limit, offset, sort]: Span): { rows: PlatformEvent[]; total: number }
   /** Position of the newest event. */
   latest(): number
-  /** Forgets events older than `before` (ISO time). */
+  /** Forgets some of the events older than `before` (ISO time); returns how many. */
   prune(before: string): number
 }
 
@@ -157,6 +158,6 @@ export function createEvents(db: Db, clock: Clock, log: Log): Events {
       return { rows: rows.map(read), total }
     },
     latest: () => db.sql('SELECT coalesce(max(seq), 0) FROM events').pluck().get() as number,
-    prune: (before) => db.sql('DELETE FROM events WHERE created_at < ?').run(before).changes,
+    prune: (before) => forgetSome(db, { table: 'events', where: 'created_at < ?' }, before),
   }
 }

@@ -1,6 +1,7 @@
 import { appendFileSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs'
 import { join } from 'node:path'
-import { lastLines, linesAfter, parseLines } from './ndjson.ts'
+import { setImmediate as pause } from 'node:timers/promises'
+import { endsWhole, lastLines, linesAfter, parseLines } from './ndjson.ts'
 
 /** One line; `seq` counts within its log from 1. */
 export interface NumberedLine {
@@ -33,9 +34,9 @@ export interface LogSegments<T extends NumberedLine> {
   ids(): string[]
   remove(id: string): void
   /** Removes the oldest files of all logs until no more than so many bytes are left; returns how many went. */
-  shrink(max_bytes: number): number
+  shrink(max_bytes: number): Promise<number>
   /** Removes files that nothing was added to since a time (ms); returns how many went. */
-  prune(before_ms: number): number
+  prune(before_ms: number): Promise<number>
 }
 
 const ID = /^[A-Za-z0-9][A-Za-z0-9_-]{0,127}$/
@@ -88,8 +89,7 @@ export function createLogSegments<T extends NumberedLine>(
     const seq = last ? (lastLines<T>(last.path, 1)[0]?.seq ?? last.first_seq - 1) : 0
     // A file that ends in half a line is left as it is, and a new one begun.
     const created = { seq, path: '', bytes: 0 }
-    if (last && sizeOf(last.path) > 0 && readFileSync(last.path).at(-1) === 0x0a)
-      Object.assign(created, { path: last.path, bytes: sizeOf(last.path) })
+    if (last && endsWhole(last.path)) Object.assign(created, { path: last.path, bytes: sizeOf(last.path) })
     open.set(id, created)
     return created
   }
@@ -99,10 +99,17 @@ export function createLogSegments<T extends NumberedLine>(
     const known = open.get(id)
     if (known?.path === path) Object.assign(known, { path: '', bytes: 0 })
   }
-  const files = (ids: string[]) =>
-    ids
-      .filter((name) => ID.test(name))
-      .flatMap((id) => segments(id).map(({ path }) => ({ id, path, ...statSync(path) })))
+  /** The files of all logs, one log after the other, with others served in between: there may be thousands. */
+  async function* files(ids: string[]) {
+    for (const id of ids) {
+      if (!ID.test(id)) continue
+      yield segments(id).flatMap(({ path }) => {
+        const found = statSync(path, { throwIfNoEntry: false })
+        return found ? [{ id, path, size: found.size, mtimeMs: found.mtimeMs }] : []
+      })
+      await pause()
+    }
+  }
 
   return {
     latest: (id) => opened(id).seq,
@@ -171,8 +178,9 @@ export function createLogSegments<T extends NumberedLine>(
       recent = undefined
       rmSync(folder(id), { recursive: true, force: true })
     },
-    shrink(max_bytes) {
-      const all = files(this.ids())
+    async shrink(max_bytes) {
+      const all: { id: string; path: string; size: number; mtimeMs: number }[] = []
+      for await (const of_one of files(this.ids())) all.push(...of_one)
       let bytes = all.reduce((sum, { size }) => sum + size, 0)
       let removed = 0
       for (const { id, path, size } of all.sort((a, b) => a.mtimeMs - b.mtimeMs)) {
@@ -180,19 +188,26 @@ export function createLogSegments<T extends NumberedLine>(
         forget(id, path)
         bytes -= size
         removed++
+        await pause()
       }
       return removed
     },
-    prune(before_ms) {
-      const old = files(this.ids()).filter(({ mtimeMs, size }) => size > 0 && mtimeMs < before_ms)
-      for (const { id, path } of old) {
-        const seq = opened(id).seq
-        forget(id, path)
-        // An empty file goes on counting: cursors of before stay behind what comes.
-        if (segments(id).length === 0)
-          appendFileSync(join(folder(id), `${String(seq + 1).padStart(15, '0')}.ndjson`), '', { mode: 0o600 })
+    async prune(before_ms) {
+      let count = 0
+      for await (const of_one of files(this.ids())) {
+        const old = of_one.filter(({ mtimeMs, size }) => size > 0 && mtimeMs < before_ms)
+        for (const { id, path } of old) {
+          const seq = opened(id).seq
+          forget(id, path)
+          // An empty file goes on counting: cursors of before stay behind what comes.
+          if (segments(id).length === 0)
+            appendFileSync(join(folder(id), `${String(seq + 1).padStart(15, '0')}.ndjson`), '', {
+              mode: 0o600,
+            })
+        }
+        count += old.length
       }
-      return old.length
+      return count
     },
   }
 }

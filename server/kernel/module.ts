@@ -102,8 +102,14 @@ export interface Module<Name extends string, Base, Use, Own> {
   pools?: Readonly<Record<string, number>>
   jobs?(own: Own, use: Use, base: Base): readonly JobDefinition<any, any>[]
   schedules?: readonly ModuleSchedule<Own, Use, Base>[]
-  /** Forgets what is past its time, by what it is; a number says how much. */
-  retention?: Readonly<Record<string, (own: Own, use: Use, base: Base) => number | void>>
+  /**
+   * Forgets what is past its time, by what it is; a number says how much. It is called until that is 0, with others
+   * in between, so that each call does no more than nobody notices; one that returns a promise is called once
+   * and lets others in between by itself. See `forget.ts`.
+   */
+  retention?: Readonly<
+    Record<string, (own: Own, use: Use, base: Base) => number | void | Promise<number | void>>
+  >
   app?: AppFacet<Own>
   /** What the domain's instances in a project may use together, stopped ones too, since they may be started. */
   share?(own: Own, project_id: string): Share

@@ -42,6 +42,10 @@ function chunkAt(file: number, from: number, bytes = WINDOW_BYTES): Buffer {
   return chunk.subarray(0, readSync(file, chunk, 0, bytes, from))
 }
 
+/** Whether a file has lines and ends with a whole one. */
+export const endsWhole = (path: string): boolean =>
+  withFile(path, false, (file, size) => size > 0 && chunkAt(file, size - 1, 1)[0] === NEWLINE)
+
 /** The first whole line that begins after `from`, with its place. */
 function lineAfter<T>(file: number, from: number): { begin: number; line: T } | undefined {
   const chunk = chunkAt(file, from)

@@ -118,7 +118,7 @@ export function createMonitoring(options: MonitoringOptions) {
     async tick(): Promise<void> {
       await sampler.sample()
       try {
-        rollUp()
+        await rollUp()
         alerts.evaluate()
         uptime.wake()
       } catch (error) {

@@ -1,4 +1,5 @@
 import { join } from 'node:path'
+import { setImmediate as pause } from 'node:timers/promises'
 import type { ChannelLog } from '#server/kernel/channels'
 import type { Clock } from '#server/kernel/clock'
 import type { Log } from '#server/kernel/log'
@@ -66,11 +67,14 @@ export function createRuntimeLogs(options: RuntimeLogsOptions) {
     }),
     remove: (id: string): void => store.remove(id),
     /** Removes what is past its days, what nothing is left of, and the oldest above the bound of all. */
-    prune(): number {
+    async prune(): Promise<number> {
       const { segments } = store
-      for (const id of segments.ids()) if (!options.exists(id)) store.remove(id)
+      for (const id of segments.ids()) {
+        if (!options.exists(id)) store.remove(id)
+        await pause()
+      }
       const before = clock.now() - limits().runtime_log_retention_days * DAY_MS
-      return segments.prune(before) + segments.shrink(MAX_BYTES)
+      return (await segments.prune(before)) + (await segments.shrink(MAX_BYTES))
     },
     start: () => collector.start(),
     stop(): void {

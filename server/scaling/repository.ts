@@ -1,5 +1,6 @@
 import type { Limits, Processes } from '#server/apps/configuration-schema'
 import type { Db } from '#server/kernel/db'
+import { forgetSome } from '#server/kernel/forget'
 import type { SleepState } from './machine.ts'
 import type { Decision, Reservations, Rule } from './schema.ts'
 
@@ -126,7 +127,7 @@ export function createScalingRepository(db: Db) {
         )
         .all(app_id, limit) as Decision[],
     prune: (before: string): number =>
-      db.sql('DELETE FROM scaling_decisions WHERE at < ?').run(before).changes,
+      forgetSome(db, { table: 'scaling_decisions', where: 'at < ?' }, before),
   }
 }
 export type ScalingRepository = ReturnType<typeof createScalingRepository>

@@ -204,7 +204,7 @@ export function createTraffic({ clock, log, events, ingress, directory, appExist
       }
     },
     /** Keeps all access logs together within their bound. */
-    prune: (): number => files.shrink(MAX_BYTES),
+    prune: (): Promise<number> => files.shrink(MAX_BYTES),
   }
 }
 export type Traffic = ReturnType<typeof createTraffic>

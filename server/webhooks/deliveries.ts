@@ -1,4 +1,5 @@
 import type { Db } from '#server/kernel/db'
+import { forgetSome } from '#server/kernel/forget'
 import { selectPage, type Wanted, type Span } from '#server/kernel/page'
 import type { Delivery } from './schema.ts'
 
@@ -84,15 +85,20 @@ export function createDeliveryRepository(db: Db) {
         | string
         | null,
     /** A key that is too old to be a repeat may be used again. */
-    forgetKeys: (before: string) =>
+    forgetKey: (webhook_id: string, repeat_key: string, before: string) =>
       db
         .sql(
-          'UPDATE webhook_deliveries SET repeat_key = NULL WHERE created_at < ? AND repeat_key IS NOT NULL',
+          `UPDATE webhook_deliveries SET repeat_key = NULL
+           WHERE webhook_id = ? AND repeat_key = ? AND created_at < ?`,
         )
-        .run(before),
+        .run(webhook_id, repeat_key, before),
+    /** Forgets some of the deliveries from before a time; returns how many. */
     prune: (before: string) =>
-      db.sql(`DELETE FROM webhook_deliveries WHERE created_at < ? AND status <> 'pending'`).run(before)
-        .changes,
+      forgetSome(
+        db,
+        { table: 'webhook_deliveries', where: `created_at < ? AND status <> 'pending'` },
+        before,
+      ),
   }
 }
 export type DeliveryRepository = ReturnType<typeof createDeliveryRepository>

@@ -216,7 +216,7 @@ export function createInbound({ db, clock, secrets, webhooks, deliveries, ports 
       const since = new Date(clock.now() - REPEAT_MS).toISOString()
       if (delivery && deliveries.isKnown(hook.id, delivery, since))
         throw new ApiError('CONFLICT', 'This delivery was received before; nothing was done again.')
-      deliveries.forgetKeys(since)
+      if (delivery) deliveries.forgetKey(hook.id, delivery, since)
       const name = forge.event(header).slice(0, 100)
       const payload = payloadOf(body, header('content-type') ?? '')
       const event: ForgeEvent =

@@ -77,7 +77,7 @@ export const beacons = defineModule({
     },
   ],
   schedules: [{ name: 'blink', cron: '* * * * *', run: () => passes.push('blink') }],
-  retention: { beacons: () => passes.push('forget') },
+  retention: { beacons: () => (passes.includes('forget') ? 0 : passes.push('forget')) },
   app: {
     environment: (_own, { id }) => ({ BEACON_OF: id }),
     moved: (own, app_id) => void own.moved(app_id),

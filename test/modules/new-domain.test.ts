@@ -112,7 +112,7 @@ describe('a domain that only has its folder, its routes, its migration and one l
     api.kernel.clock.advance(120_000)
     await api.services.wake('cleanup')
     expect(passes).toContain('blink')
-    expect(api.services.cleanup()).toHaveProperty('beacons')
+    expect(await api.services.cleanup()).toHaveProperty('beacons')
   })
   it('goes along with an app: into its variables, to another project, and away with it', async () => {
     const git_url = 'https://git.example.com/team/coast.git'

@@ -59,7 +59,7 @@ it('the history of alerts is kept for 90 days, results of uptime checks for a we
       .run(check.id, step_s, Math.floor(Date.parse(before(days)) / 1000))
   for (const days of [8, 6]) result(300, days)
   for (const days of [401, 399]) result(86_400, days)
-  api.services.cleanup()
+  await api.services.cleanup()
   expect(rows('SELECT id FROM alert_history')).toEqual(['alh_2'])
   const ages = (step_s: number) =>
     rows(`SELECT at FROM uptime_results WHERE step_s = ${step_s}`).map((at) =>

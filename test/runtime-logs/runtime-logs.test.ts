@@ -173,7 +173,7 @@ describe('what an app printed', () => {
     expect(await texts()).toHaveLength(2)
     api.fakes.clock.set(new Date(Date.now() + 15 * 86_400_000).toISOString())
     expect(await texts()).toEqual([])
-    expect(api.services.runtime_logs.prune()).toBe(1)
+    expect(await api.services.runtime_logs.prune()).toBe(1)
     await api.as('owner').delete(`/api/apps/${app_id}`)
     await api.services.jobs.idle()
     expect(readdirSync(join(api.kernel.config.data_directory, 'logs', 'runtime'))).toEqual([])

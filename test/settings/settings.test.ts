@@ -229,10 +229,10 @@ describe('PUT /api/settings', () => {
     const lines = () => api.kernel.db.sql('SELECT count(*) FROM audit_log').pluck().get() as number
     expect(lines()).toBeGreaterThan(0)
     api.fakes.clock.advance(2 * 86_400_000 + 1000)
-    expect(api.services.cleanup()).toMatchObject({ events: 0, jobs: 0 })
+    expect(await api.services.cleanup()).toMatchObject({ events: 0, jobs: 0 })
     expect(lines()).toBe(0)
     api.fakes.clock.advance(86_400_000)
-    expect(api.services.cleanup().events).toBeGreaterThan(0)
+    expect((await api.services.cleanup()).events).toBeGreaterThan(0)
     await put('', {
       audit_retention_days: 365,
       event_retention_days: 90,

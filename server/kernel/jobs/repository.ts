@@ -1,4 +1,5 @@
 import type { Db } from '../db.ts'
+import { forgetSome } from '../forget.ts'
 import { orderBy, type Wanted, wantedJson, type Span } from '#server/kernel/page'
 import type { JobRow, JobStatus, StepRow, StepStatus } from './definition.ts'
 
@@ -148,9 +149,11 @@ export function createJobRepository(db: Db) {
       const total = db.sql(`SELECT count(*) FROM jobs WHERE ${clause}`).pluck().get(values) as number
       return { rows, total }
     },
-    /** Forgets ended jobs, but those that a deployment shows its steps from. */
+    /**
+     * Forgets some of the ended jobs, but those that a deployment shows its steps from; returns how many.
+     */
     prune: (before: string) =>
-      db.sql(`DELETE FROM jobs WHERE finished_at < ? AND kind <> 'deploy'`).run(before).changes,
+      forgetSome(db, { table: 'jobs', where: `finished_at < ? AND kind <> 'deploy'` }, before),
   }
 }
 export type JobRepository = ReturnType<typeof createJobRepository>

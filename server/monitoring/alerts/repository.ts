@@ -1,4 +1,5 @@
 import type { Db } from '#server/kernel/db'
+import { forgetSome } from '#server/kernel/forget'
 import { type Page, selectPage, type Span } from '#server/kernel/page'
 import type { AlertMetric } from './metric.ts'
 
@@ -116,7 +117,7 @@ export function createAlertRepository(db: Db) {
         span,
       ),
     prune: (before: string) =>
-      db.sql('DELETE FROM alert_history WHERE fired_at < ? AND resolved_at IS NOT NULL').run(before).changes,
+      forgetSome(db, { table: 'alert_history', where: 'fired_at < ? AND resolved_at IS NOT NULL' }, before),
   }
 }
 export type AlertRepository = ReturnType<typeof createAlertRepository>

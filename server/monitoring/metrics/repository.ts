@@ -1,4 +1,5 @@
 import type { Db } from '#server/kernel/db'
+import { forgetSome } from '#server/kernel/forget'
 import { COLUMNS, type Interval } from './interval.ts'
 
 export type SubjectKind = 'server' | 'app' | 'database'
@@ -52,8 +53,14 @@ export function createMetricRepository(db: Db) {
       db.sql('SELECT max(at) FROM metrics WHERE step_s = ?').pluck().get(step_s) as number | null,
     oldest: (step_s: number) =>
       db.sql('SELECT min(at) FROM metrics WHERE step_s = ?').pluck().get(step_s) as number | null,
+    /** Forgets some of the intervals from before a time; returns how many. */
     prune: (step_s: number, before: number) =>
-      db.sql('DELETE FROM metrics WHERE step_s = ? AND at < ?').run(step_s, before).changes,
+      forgetSome(
+        db,
+        { table: 'metrics', where: 'step_s = ? AND at < ?', key: 'subject, step_s, at' },
+        step_s,
+        before,
+      ),
     forget: (kind: SubjectKind, subject: string) =>
       db.sql('DELETE FROM metric_subjects WHERE kind = ? AND subject = ?').run(kind, subject),
   }

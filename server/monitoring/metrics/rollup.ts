@@ -1,5 +1,6 @@
 import type { Clock } from '#server/kernel/clock'
 import type { Db } from '#server/kernel/db'
+import { forgetAll } from '#server/kernel/forget'
 import { addUp, STEPS, startOf } from './interval.ts'
 import type { MetricRepository } from './repository.ts'
 
@@ -25,10 +26,11 @@ export function createRollup({ db, clock, metrics }: { db: Db; clock: Clock; met
       })
     }
   }
-  return (): void => {
+  return async (): Promise<void> => {
     const now_s = Math.floor(clock.now() / 1000)
     addUpTo(10, 60, now_s)
     addUpTo(60, 3600, now_s)
-    for (const { step_s, kept_s } of STEPS) metrics.prune(step_s, now_s - kept_s)
+    // After a long time away that is all that there is.
+    for (const { step_s, kept_s } of STEPS) await forgetAll(() => metrics.prune(step_s, now_s - kept_s))
   }
 }

@@ -116,8 +116,12 @@ export function createUptimeRepository(db: Db) {
            FROM uptime_results WHERE check_id = ? AND step_s = 86400 AND at >= ?`,
         )
         .get(check_id, from) as Pick<ResultRow, 'checks' | 'failures' | 'latency_sum_ms'>,
-    prune: (step_s: number, before: number) =>
-      db.sql('DELETE FROM uptime_results WHERE step_s = ? AND at < ?').run(step_s, before).changes,
+    ids: () => db.sql('SELECT id FROM uptime_checks').pluck().all() as string[],
+    /** Forgets what a check saw before a time: an interval at a time while it goes on. */
+    prune: (check_id: string, step_s: number, before: number) =>
+      db
+        .sql('DELETE FROM uptime_results WHERE check_id = ? AND step_s = ? AND at < ?')
+        .run(check_id, step_s, before).changes,
   }
 }
 export type UptimeRepository = ReturnType<typeof createUptimeRepository>

@@ -1,3 +1,4 @@
+import { setImmediate } from 'node:timers/promises'
 import { type Actor, PLATFORM, visibleProjects } from '#server/kernel/access'
 import type { AuditTrail } from '#server/kernel/audit'
 import type { Clock } from '#server/kernel/clock'
@@ -264,8 +265,14 @@ export function createUptime({ db, clock, log, events, audit, policy, tools, por
     async idle(): Promise<void> {
       while (under_way.size > 0) await Promise.allSettled(under_way.values())
     },
-    prune: (): number =>
-      RESULT_STEPS.reduce((sum, { step_s, kept_s }) => sum + checks.prune(step_s, now_s() - kept_s), 0),
+    async prune(): Promise<number> {
+      let count = 0
+      for (const id of checks.ids()) {
+        for (const { step_s, kept_s } of RESULT_STEPS) count += checks.prune(id, step_s, now_s() - kept_s)
+        await setImmediate()
+      }
+      return count
+    },
   }
 }
 export type Uptime = ReturnType<typeof createUptime>

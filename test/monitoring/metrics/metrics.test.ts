@@ -1,10 +1,12 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { FORGOTTEN_AT_ONCE } from '#server/kernel/forget'
 import { readNetwork } from '#server/platform/host/reading'
 import { addUp, emptyInterval, type Interval } from '#server/monitoring/metrics/interval'
 import { percentileOf, readLatency, writeLatency } from '#server/monitoring/metrics/latency'
 import { createMetricRepository } from '#server/monitoring/metrics/repository'
 import { createRollup } from '#server/monitoring/metrics/rollup'
 import { readSeries } from '#server/monitoring/metrics/series'
+import { mostChangedAtOnce } from '#test/support/changes'
 import { createTestKernel, type TestKernel } from '#test/support/kernel'
 
 let kernel: TestKernel
@@ -54,12 +56,12 @@ describe('samples', () => {
     kernel.clock.advance(count * 10_000)
     return app
   }
-  it('become minutes and hours that add up, each once', () => {
+  it('become minutes and hours that add up, each once', async () => {
     const metrics = createMetricRepository(kernel.db)
     const rollUp = createRollup({ ...kernel, metrics })
     const app = write(metrics, 720)
-    rollUp()
-    rollUp()
+    await rollUp()
+    await rollUp()
     const minutes = metrics.range(app, 60, 0, now_s())
     expect(minutes).toHaveLength(120)
     expect(minutes[5]).toMatchObject({ samples: 6, cpu: 3000, requests: 6 })
@@ -68,11 +70,11 @@ describe('samples', () => {
       { samples: 360, requests: 360 },
     ])
   })
-  it('are shown as averages, peaks and rates, at a length that fits the range', () => {
+  it('are shown as averages, peaks and rates, at a length that fits the range', async () => {
     const metrics = createMetricRepository(kernel.db)
     const rollUp = createRollup({ ...kernel, metrics })
     const app = write(metrics, 360)
-    rollUp()
+    await rollUp()
     const hour = readSeries(metrics, app, {}, kernel.clock.now())
     expect([hour.step_s, hour.points.length]).toEqual([10, 360])
     const coarse = readSeries(metrics, app, { step: 600 }, kernel.clock.now())
@@ -87,22 +89,31 @@ describe('samples', () => {
     expect(month.step_s % 3600).toBe(0)
     expect(month.points.length).toBeLessThanOrEqual(720)
   })
-  it('are forgotten: 10 s after 2 h, minutes after 48 h, hours after 90 days', () => {
+  it('are forgotten: 10 s after 2 h, minutes after 48 h, hours after 90 days', async () => {
     const metrics = createMetricRepository(kernel.db)
     const rollUp = createRollup({ ...kernel, metrics })
     const app = write(metrics, 60)
-    rollUp()
+    await rollUp()
     kernel.clock.advance(3 * 3_600_000)
-    rollUp()
+    await rollUp()
     expect(metrics.range(app, 10, 0, now_s())).toEqual([])
     expect(metrics.range(app, 60, 0, now_s())).toHaveLength(10)
     kernel.clock.advance(48 * 3_600_000)
-    rollUp()
+    await rollUp()
     expect(metrics.range(app, 60, 0, now_s())).toEqual([])
     expect(metrics.range(app, 3600, 0, now_s()).length).toBeGreaterThan(0)
     kernel.clock.advance(90 * 86_400_000)
-    rollUp()
+    await rollUp()
     expect(metrics.range(app, 3600, 0, now_s())).toEqual([])
+  })
+  it('are forgotten in pieces, between which others are served', async () => {
+    const metrics = createMetricRepository(kernel.db)
+    const app = write(metrics, 3 * FORGOTTEN_AT_ONCE)
+    // What was added up before is gone again in the same turn.
+    kernel.clock.advance(200 * 86_400_000)
+    const rollUp = createRollup({ ...kernel, metrics })
+    expect(await mostChangedAtOnce(kernel.db, rollUp)).toBeLessThanOrEqual(2 * FORGOTTEN_AT_ONCE)
+    for (const step_s of [10, 60, 3600]) expect(metrics.range(app, step_s, 0, now_s())).toEqual([])
   })
   it('of an app are gone with it', () => {
     const metrics = createMetricRepository(kernel.db)
