@@ -1,3 +1,5 @@
+import { existsSync, mkdirSync, truncateSync, utimesSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { Peer } from '#server/realtime/realtime'
 import { poll } from '#test/support/poll'
@@ -86,4 +88,18 @@ describe('GET /api/apps/:id/logs?type=access', () => {
     expect(api.services.traffic.lines(app_id, { tail: 10 })).toEqual([])
     expect((await api.as('admin').get(`/api/apps/${app_id}/logs?type=access`)).status).toBe(404)
   })
+})
+
+it('all access logs together are kept within 2 GiB: the oldest files go', async () => {
+  const folder = (id: string) => join(api.kernel.config.data_directory, 'logs', 'access', id)
+  const path = (n: number) => join(folder(`app_${n}`), '000000000000001.ndjson')
+  for (const n of [1, 2, 3]) {
+    mkdirSync(folder(`app_${n}`), { recursive: true })
+    writeFileSync(path(n), '')
+    // Holes: no disk is filled by this.
+    truncateSync(path(n), 2 ** 30 - 2 ** 20)
+    utimesSync(path(n), n, n)
+  }
+  expect(await api.services.cleanup()).toMatchObject({ access_logs: 1 })
+  expect([1, 2, 3].filter((n) => existsSync(path(n)))).toEqual([2, 3])
 })
