@@ -1,3 +1,4 @@
+import { firstBytes } from '#server/kernel/first-bytes'
 import type { Secrets } from '#server/kernel/secrets'
 import type { GuardedClient } from '#server/platform/outbound/client'
 import { OutboundError } from '#server/platform/outbound/outbound'
@@ -101,15 +102,8 @@ async function runCommand(
 
 /** The beginning of a body as text; the rest is not waited for. */
 async function beginningOf(body: AsyncIterable<Uint8Array>): Promise<{ text: string; truncated: boolean }> {
-  const chunks: Uint8Array[] = []
-  let size = 0
-  for await (const chunk of body) {
-    chunks.push(chunk)
-    size += chunk.byteLength
-    if (size > MOST_ANSWER) break
-  }
-  const text = Buffer.concat(chunks).subarray(0, MOST_ANSWER).toString('utf8')
-  return { text: text.replace(/[\u0000-\u0008\u000b-\u001f\u007f]/g, ''), truncated: size > MOST_ANSWER }
+  const { bytes, truncated } = await firstBytes(body, MOST_ANSWER)
+  return { text: bytes.toString('utf8').replace(/[\u0000-\u0008\u000b-\u001f\u007f]/g, ''), truncated }
 }
 
 async function call(

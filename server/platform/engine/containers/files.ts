@@ -1,4 +1,5 @@
 import { posix } from 'node:path'
+import { firstBytes } from '#server/kernel/first-bytes'
 import type { Header, Pack } from 'tar-stream'
 import type { Connection } from '../connection.ts'
 import type { Containers } from './containers.ts'
@@ -136,15 +137,9 @@ function createArchive(connection: Connection, id: string, signal: AbortSignal) 
 }
 
 async function beginningOf(file: AsyncIterable<Buffer>): Promise<string> {
-  const chunks: Buffer[] = []
-  let size = 0
-  for await (const chunk of file) {
-    chunks.push(chunk)
-    size += chunk.length
-    if (size > MOST_TEXT_BYTES) break
-  }
-  const text = Buffer.concat(chunks).toString('utf8')
-  return size > MOST_TEXT_BYTES ? text.slice(0, text.lastIndexOf('\n') + 1) : text
+  const { bytes, truncated } = await firstBytes(file, MOST_TEXT_BYTES)
+  const text = bytes.toString('utf8')
+  return truncated ? text.slice(0, text.lastIndexOf('\n') + 1) : text
 }
 
 /** The image's user in numbers: `USER` may name it, or leave out its group. */
