@@ -242,8 +242,7 @@ check_sources() {
   local bad=()
   step 'checking format and types'
   biome check . || bad+=('failed:The sources are not as `npm run format` writes them.')
-  tsc --noEmit || bad+=('failed:The types do not check.')
-  vue-tsc --noEmit -p dashboard || bad+=('failed:The types of the dashboard do not check.')
+  bash scripts/shell/types.sh || bad+=('failed:The types do not check.')
   printf '%s\n' "${bad[@]}" | sed '/^$/d' > "$reports/sources.results"
 }
 build_server() {
