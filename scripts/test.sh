@@ -266,12 +266,13 @@ await_sources() {
   cat "$reports/sources.log"
 }
 
-# Tests that need no engine take the time that all others leave: while images are made, and while containers start.
+# Tests that need no engine take the time that all others leave, while containers start and stop. Making images and checking sources leave
+# none, and all that needs an engine waits for the images, so it begins after them.
 start_unit() {
   expected+=(unit)
   set -m
   (
-    inside=("${gives_way[@]}")
+    inside=(nice -n 7)
     run_tests unit --project unit
   ) > "$reports/unit.log" 2>&1 &
   unit_run=$!
@@ -293,12 +294,12 @@ node scripts/dashboard-client.ts || results+=('failed:The types of the API canno
 start_sources
 
 await_tools || results+=('failed:The programs that tests run against could not be installed.')
-if needs unit && { needs engine || needs e2e; }; then start_unit; fi
 if needs engine || needs e2e; then
   ensure_engine || give_up 'There is no container engine.'
   step 'images'
   node scripts/images.ts || results+=('failed:Not all images could be made.')
 fi
+if needs unit && { needs engine || needs e2e; }; then start_unit; fi
 await_sources
 if ! [ -e "$reports/built" ]; then give_up 'The server does not build.'; fi
 has_lanes=no

@@ -76,13 +76,18 @@ export async function freePorts(count: number): Promise<number[]> {
 /** One TCP port that is free now. */
 export const freePort = async (): Promise<number> => (await freePorts(1))[0]!
 
-/** Asks until `check` gives something; fails with what it saw last. */
+const ASK_MS = { first: 25, last: 150 }
+/**
+ * Asks until `check` gives something; fails with what it saw last. Who has waited longer asks less often: the
+ * questions of three lanes would take a tenth of a core from what they wait for.
+ */
 export async function eventually<T>(
   what: string,
   check: () => Promise<T | undefined> | T | undefined,
   limit_ms = 90_000,
 ): Promise<T> {
-  const end = Date.now() + limit_ms
+  const begin = Date.now()
+  const end = begin + limit_ms
   let last: unknown
   while (Date.now() < end) {
     try {
@@ -91,7 +96,8 @@ export async function eventually<T>(
     } catch (error) {
       last = error
     }
-    await new Promise((resolve) => setTimeout(resolve, 50))
+    const pause_ms = Math.min(ASK_MS.last, Math.max(ASK_MS.first, (Date.now() - begin) / 20))
+    await new Promise((resolve) => setTimeout(resolve, pause_ms))
   }
   throw new Error(`${what} did not happen within ${limit_ms / 1000} s.`, { cause: last })
 }
