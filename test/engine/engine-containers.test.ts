@@ -186,6 +186,27 @@ describe('a container', () => {
     expect([Config.Healthcheck?.Test, State.Health?.Status ?? 'none']).toEqual([['NONE'], 'none'])
     await docker.getImage(image).remove({ force: true })
   })
+
+  test('inherits no label of its image that is read of containers', async () => {
+    const image = `portreeve-test/labelled:${process.pid}`
+    const other = newId('db')
+    const dockerfile = `FROM ${BUSYBOX_IMAGE}\nLABEL portreeve.database=${other} portreeve.process=worker portreeve.index=0\n`
+    execFileSync('/usr/bin/docker', ['build', '-q', '-t', image, '-'], { input: dockerfile })
+    const listed = () => engine.instances({ release_id })
+    const [instance] = await engine.ensureRelease(release({ image }), calm)
+    expect(await engine.instances({ owner: { kind: 'database', id: other } })).toEqual([])
+    expect(await listed()).toMatchObject([{ id: instance!.id, process: 'web', index: 0 }])
+    let beside: unknown
+    await run('echo runs; sleep 600', {
+      image,
+      timeout_ms: 2_000,
+      onLog: () => (beside = listed()),
+    })
+    expect(await beside).toMatchObject([{ id: instance!.id }])
+    await engine.removeRelease(release_id, 0)
+    await docker.getImage(image).remove({ force: true })
+  })
+
   test('of one shell line ends with its signal and its own exit code', async () => {
     const [instance] = await engine.ensureRelease(
       release({ shell_command: 'true && exec sleep 600', stop_grace_s: 20 }),

@@ -5,6 +5,26 @@ import { OWNER_KINDS, type Owner } from './workload.ts'
 const PREFIX = 'portreeve.'
 const MANAGED = 'managed'
 const INSTALLATION = 'installation'
+/** Every label that is read of containers, beside the marks. */
+const OF_CONTAINERS = [
+  ...OWNER_KINDS,
+  'project',
+  'release',
+  'process',
+  'index',
+  'run',
+  'spec',
+  'caps',
+] as const
+type OwnLabel = (typeof OF_CONTAINERS)[number] | typeof MANAGED | typeof INSTALLATION
+
+/**
+ * A container inherits each label of its image that it does not have itself, and the image may be a user's:
+ * these empty ones, below its own, leave nothing to inherit of what is read.
+ */
+export const NOTHING_INHERITED: Readonly<Record<string, string>> = Object.fromEntries(
+  OF_CONTAINERS.map((key) => [PREFIX + key, '']),
+)
 
 /** Labels as one installation of Portreeve writes and finds them. */
 export interface LabelScope {
@@ -32,14 +52,15 @@ export function createLabelScope(installation: string): LabelScope {
   }
 }
 
-/** One label of ours from what the engine stores. */
+/** One label of ours from what the engine stores; an empty one is none. */
 export const ownLabel = (
   stored: Record<string, string> | null | undefined,
-  key: string,
-): string | undefined => own(stored, PREFIX + key)
+  key: OwnLabel,
+): string | undefined => own(stored, PREFIX + key) || undefined
 
-/** The label that tells instances of releases from one-off runs. */
-export const INDEX_LABEL = `${PREFIX}index`
+/** Whether a container is an instance of a release, and no one-off run. */
+export const isInstance = (stored: Record<string, string> | null | undefined): boolean =>
+  ownLabel(stored, 'index') !== undefined
 
 /** Whom a container runs for; the id is kept below the kind. */
 export function ownerOf(stored: Record<string, string> | null | undefined): Owner | undefined {

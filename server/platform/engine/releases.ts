@@ -2,10 +2,16 @@ import { setTimeout as wait } from 'node:timers/promises'
 import type { Addresses } from './addresses.ts'
 import { eachLimited } from './concurrency.ts'
 import { type Caps, capsOf, type ContainerBody, containerBody, specFingerprint } from './containers/body.ts'
-import { type ContainerInfo, type Containers, mainEndpoint, toInstance } from './containers/containers.ts'
+import {
+  type ContainerInfo,
+  type Containers,
+  type ListedContainer,
+  mainEndpoint,
+  toInstance,
+} from './containers/containers.ts'
 import { EngineError, type Instance } from './engine.ts'
 import { aborted } from './failures.ts'
-import { INDEX_LABEL, ownLabel } from './labels.ts'
+import { ownLabel } from './labels.ts'
 import type { Connection } from './connection.ts'
 import { prepare } from './containers/files.ts'
 import type { PortRange } from './published-ports.ts'
@@ -41,17 +47,17 @@ interface Member {
 /** Groups of replicas: made, adopted, supervised and removed as one. */
 export function createReleases(host: Host) {
   const { containers, volumes } = host
-  const members = (release_id: string, labels: string[] = []) =>
-    containers.list({ release: release_id }, labels)
-  const membersOf = async (release_id: string, process: string, labels: string[] = []) =>
-    (await members(release_id, labels)).filter((listed) => processOf(listed.Labels) === process)
+  const { list, listInstances } = containers
+  const ofProcess = (process: string) => (listed: ListedContainer) => processOf(listed.Labels) === process
 
   return {
     async ensure(spec: Workload, signal: AbortSignal): Promise<Instance[]> {
       if (signal.aborted) throw aborted('Starting the release')
       requirePublishable(spec, host.published)
       await volumes.require(spec)
-      const listed = await membersOf(spec.release_id, spec.process ?? MAIN_PROCESS, [INDEX_LABEL])
+      const listed = (await listInstances({ release: spec.release_id })).filter(
+        ofProcess(spec.process ?? MAIN_PROCESS),
+      )
       const known = (await eachLimited(listed, PARALLEL_STARTS, ({ Id }) => containers.find(Id))).filter(
         (info) => info !== undefined,
       )
@@ -63,18 +69,19 @@ export function createReleases(host: Host) {
       )
     },
     async supervise(release_id: string, supervised: boolean): Promise<void> {
-      const listed = await members(release_id, [INDEX_LABEL])
+      const listed = await listInstances({ release: release_id })
       await eachLimited(listed, PARALLEL_STARTS, ({ Id }) =>
         containers.setRestartPolicy(Id, supervised ? 'unless-stopped' : 'no'),
       )
     },
     async pause(release_id: string, paused: boolean): Promise<void> {
-      const listed = await members(release_id, [INDEX_LABEL])
+      const listed = await listInstances({ release: release_id })
       await eachLimited(listed, listed.length, ({ Id }) => containers.setPaused(Id, paused))
     },
     /** All replicas stop at once: the grace is waited for once, not once per replica. */
     async remove(release_id: string, grace_s: number, process?: string): Promise<void> {
-      const listed = await (process ? membersOf(release_id, process) : members(release_id))
+      const all = await list({ release: release_id })
+      const listed = process ? all.filter(ofProcess(process)) : all
       await eachLimited(listed, listed.length, ({ Id }) => retire(containers, Id, grace_s))
     },
   }

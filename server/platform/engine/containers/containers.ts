@@ -3,7 +3,7 @@ import { eachLimited } from '../concurrency.ts'
 import type { Connection } from '../connection.ts'
 import type { Caps, ContainerBody } from './body.ts'
 import { EngineError, type Instance, type InstanceFilter, type Labels } from '../engine.ts'
-import { INDEX_LABEL, type LabelScope, ownerOf, ownLabel } from '../labels.ts'
+import { isInstance, type LabelScope, NOTHING_INHERITED, ownerOf, ownLabel } from '../labels.ts'
 import type { LayerLimit } from './layer-limit.ts'
 import { MAIN_PROCESS } from '../workload.ts'
 
@@ -50,11 +50,13 @@ export function createContainers(connection: Connection, scope: LabelScope, laye
 
   const find = (id: string, signal?: AbortSignal) =>
     connection.call<ContainerInfo | undefined>({ path: path(id, '/json'), accept: [404], signal })
-  const list = (labels: Labels, extra: string[] = []) =>
+  const list = (labels: Labels) =>
     connection.call<ListedContainer[]>({
       path: '/containers/json',
-      query: { all: true, filters: JSON.stringify({ label: [...scope.filter(labels), ...extra] }) },
+      query: { all: true, filters: JSON.stringify({ label: scope.filter(labels) }) },
     })
+  const listInstances = async (labels: Labels) =>
+    (await list(labels)).filter((listed) => isInstance(listed.Labels))
 
   async function remove(id: string): Promise<void> {
     try {
@@ -74,6 +76,7 @@ export function createContainers(connection: Connection, scope: LabelScope, laye
   return {
     find,
     list,
+    listInstances,
     remove,
     scope,
     async create(name: string, body: ContainerBody, signal?: AbortSignal): Promise<string> {
@@ -84,6 +87,7 @@ export function createContainers(connection: Connection, scope: LabelScope, laye
           query: { name },
           body: {
             ...body,
+            Labels: { ...NOTHING_INHERITED, ...body.Labels },
             Healthcheck: NO_CHECK,
             HostConfig: { ...body.HostConfig, ...option },
           } satisfies ContainerBody,
@@ -139,14 +143,14 @@ export function createContainers(connection: Connection, scope: LabelScope, laye
       if (filter.owner) labels[filter.owner.kind] = filter.owner.id
       if (filter.release_id) labels.release = filter.release_id
       if (filter.project_id) labels.project = filter.project_id
-      const listed = await list(labels, [INDEX_LABEL])
+      const listed = await listInstances(labels)
       const found = await eachLimited(listed, PARALLEL, ({ Id }) => find(Id))
       return found
         .flatMap((info) => (info && scope.owns(info.Config.Labels) ? [toInstance(info)] : []))
         .sort((a, b) => inOrder(a, b))
     },
     async runningInstances(): Promise<Pick<Instance, 'id' | 'owner'>[]> {
-      return (await list({}, [INDEX_LABEL])).flatMap(({ Id, Labels: labels, State }) => {
+      return (await listInstances({})).flatMap(({ Id, Labels: labels, State }) => {
         const owner = State === 'running' && scope.owns(labels) ? ownerOf(labels) : undefined
         return owner ? [{ id: Id, owner }] : []
       })
@@ -183,7 +187,7 @@ export function mainEndpoint(info: ContainerInfo) {
 
 /** A container of ours in our words. */
 export function toInstance(info: ContainerInfo): Instance {
-  const label = (key: string) => ownLabel(info.Config.Labels, key) ?? ''
+  const label = (key: Parameters<typeof ownLabel>[1]) => ownLabel(info.Config.Labels, key) ?? ''
   const endpoint = mainEndpoint(info)
   const address = endpoint?.IPAddress || endpoint?.IPAMConfig?.IPv4Address
   const state = own(STATES, info.State.Status) ?? 'dead'

@@ -1,7 +1,7 @@
 import type { Connection } from '../connection.ts'
 import type { EngineEvent } from '../engine.ts'
 import { toEngineError, unavailable } from '../failures.ts'
-import { INDEX_LABEL, type LabelScope, ownerOf, ownLabel } from '../labels.ts'
+import { isInstance, type LabelScope, ownerOf, ownLabel } from '../labels.ts'
 import { readJsonLines } from '../json-lines.ts'
 
 const KINDS = ['start', 'die', 'oom', 'stop', 'destroy'] as const
@@ -49,7 +49,7 @@ function toEvent(raw: RawEvent): EngineEvent | undefined {
   const owner = ownerOf(attributes)
   const release_id = ownLabel(attributes, 'release')
   // One-off commands carry no index: they belong to a release, but are no instance of it.
-  const one_off = release_id !== undefined && attributes?.[INDEX_LABEL] === undefined
+  const one_off = release_id !== undefined && !isInstance(attributes)
   const exit_code =
     kind === 'die' && attributes?.exitCode !== undefined ? Number(attributes.exitCode) : undefined
   const time_ms = raw.timeNano ? raw.timeNano / 1e6 : (raw.time ?? 0) * 1000
