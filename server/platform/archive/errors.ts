@@ -37,7 +37,7 @@ export const unsafe = (reason: string) =>
 export const tooManyFiles = (max_files: number) =>
   new ArchiveError(
     'too_many_files',
-    `The archive has more than ${max_files} files. Leave out generated files and dependencies such as node_modules.`,
+    `The archive has more than ${max_files} files and folders. Leave out generated files and dependencies such as node_modules.`,
   )
 export const tooLarge = (what: string, max_bytes: number) =>
   new ArchiveError(

@@ -1,11 +1,13 @@
 import { createReadStream } from 'node:fs'
-import { chmod, mkdir, mkdtemp, open, readdir, rename, rm, symlink } from 'node:fs/promises'
-import { basename, dirname, join } from 'node:path'
+import { chmod, mkdir, mkdtemp, open, readdir, rename, rm, rmdir, symlink } from 'node:fs/promises'
+import { basename, dirname, join, relative } from 'node:path'
 import { pipeline } from 'node:stream/promises'
 import { createGunzip } from 'node:zlib'
 import { extract as createTarReader, type Header } from 'tar-stream'
+import { removeTree } from '#server/kernel/removal'
 import { ArchiveError, damaged, notGzip, tooLarge, tooManyFiles, unsafe } from './errors.ts'
 import { linkStaysInside } from './inside.ts'
+import { limitRecords } from './records.ts'
 
 export { ArchiveError } from './errors.ts'
 
@@ -14,8 +16,10 @@ type Entry = AsyncIterable<Uint8Array> & { header: Header; resume(): void }
 export interface ArchiveLimits {
   /** Bytes of all files together, unpacked. */
   max_bytes: number
-  /** Files, folders and links together. */
+  /** Files, links and folders together, those that only paths name included. */
   max_files: number
+  /** Bytes of all paths and targets of links together, which are kept in memory until the end. */
+  max_names_bytes: number
   /** Bytes of the archive itself. */
   max_compressed_bytes: number
 }
@@ -29,6 +33,7 @@ export interface Extracted {
 const DEFAULT_LIMITS: ArchiveLimits = {
   max_bytes: 2 * 1024 ** 3,
   max_files: 200_000,
+  max_names_bytes: 64 * 1024 ** 2,
   max_compressed_bytes: 1024 ** 3,
 }
 /** Framing of the format: headers and padding of each entry, long names, the zeros at the end. */
@@ -83,6 +88,7 @@ function createUnpacker(root: string, limits: ArchiveLimits) {
   const seen = new Set<string>()
   const links: { path: string; target: string }[] = []
   let entries = 0
+  let names = 0
   let files = 0
   let size_bytes = 0
 
@@ -96,9 +102,25 @@ function createUnpacker(root: string, limits: ArchiveLimits) {
     }
   }
 
+  const countEntries = (count: number): void => {
+    entries += count
+    if (entries > limits.max_files) throw tooManyFiles(limits.max_files)
+  }
+  const countName = (name: string): void => {
+    names += Buffer.byteLength(name)
+    if (names > limits.max_names_bytes) throw unsafe('its paths are too long together')
+  }
+
+  /** Folders that no entry stands for count as well: one path may name two thousand. */
+  async function makeFolder(path: string, counted: number): Promise<void> {
+    const first = await mkdir(join(root, path), { recursive: true })
+    if (first !== undefined)
+      countEntries(relative(dirname(first), join(root, path)).split('/').length - counted)
+  }
+
   async function take(entry: Entry): Promise<void> {
     const { name, type, size = 0, linkname, pax } = entry.header
-    if (++entries > limits.max_files) throw tooManyFiles(limits.max_files)
+    countEntries(1)
     const path = readPath(name)
     const is_file = type === 'file' || type === 'contiguous-file'
     if (!is_file && type !== 'directory' && type !== 'symlink')
@@ -111,16 +133,18 @@ function createUnpacker(root: string, limits: ArchiveLimits) {
       if (type !== 'directory') throw unsafe('a file in it has no name')
       return
     }
-    if (type === 'directory') return void (await mkdir(join(root, path), { recursive: true }))
+    if (type === 'directory') return makeFolder(path, 1)
     // Files that macOS adds for attributes of other files; nothing reads them here.
     if (basename(path).startsWith('._')) return
     if (seen.has(path)) throw unsafe('it holds two files of one name')
+    countName(path)
     seen.add(path)
-    await mkdir(join(root, dirname(path)), { recursive: true })
+    await makeFolder(dirname(path), 0)
     files += 1
     if (is_file) return writeFile(entry, join(root, path))
     if (!linkname || linkname.includes('\0') || Buffer.byteLength(linkname) > MAX_PATH)
       throw unsafe('a link in it has no valid target')
+    countName(linkname)
     links.push({ path, target: linkname })
   }
 
@@ -152,6 +176,7 @@ async function unpack(
   signal: AbortSignal | undefined,
 ): Promise<void> {
   const reader = createTarReader({ allowUnknownFormat: true } as Parameters<typeof createTarReader>[0])
+  limitRecords(reader)
   const feeding = pipeline(
     source,
     (bytes) => gate(bytes, limits.max_compressed_bytes),
@@ -236,6 +261,6 @@ export async function extractTarGz(
   } catch (error) {
     throw explain(error, signal)
   } finally {
-    await rm(staging, { recursive: true, force: true })
+    await rmdir(staging).catch(() => removeTree(staging))
   }
 }

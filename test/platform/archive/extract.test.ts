@@ -351,6 +351,35 @@ describe('T14: limits hold', () => {
     )
   })
 
+  it('on folders that only paths name: a few files may lie in millions of them', async () => {
+    const deep = (top: string) => `${top}${'/d'.repeat(50)}`
+    await expectRefused(
+      unpack([file(`${deep('a')}/f`), file(`${deep('b')}/f`)], { max_files: 90 }),
+      'too_many_files',
+    )
+    await expectRefused(unpack([folder(deep('a')), folder(deep('b'))], { max_files: 90 }), 'too_many_files')
+    await unpack([file(`${deep('a')}/f`), file(`${deep('b')}/f`)], { max_files: 104 })
+  })
+
+  it('on records that each entry gets a copy of, and on those of one entry', async () => {
+    const records = (type: string, count: number) => {
+      const text = Array.from({ length: count }, (_, index) => record(`key-${index}`, '')).join('')
+      return [rawHeader({ name: 'x', type, size: octal(Buffer.byteLength(text)) }), pad(text)]
+    }
+    const entry = [rawHeader({ name: 'a', size: octal(1) }), pad('x')]
+    const archive = (...parts: Buffer[]) => Buffer.concat([...parts, Buffer.alloc(1024)])
+    await expectRefused(unpackRaw(archive(...records('g', 200), ...entry)), 'damaged')
+    await expectRefused(unpackRaw(archive(...records('x', 10_000), ...entry)), 'damaged')
+    await unpackRaw(archive(...records('g', 40), ...records('x', 2000), ...entry))
+  })
+
+  it('on all names together, which are kept in memory', async () => {
+    const limits = { max_names_bytes: 25 }
+    await expectRefused(unpack([file('a'.repeat(20)), file('b'.repeat(20))], limits), 'unsafe')
+    await expectRefused(unpack([file('a'), link('b', 'c'.repeat(30))], limits), 'unsafe')
+    await unpack([file('a'.repeat(10)), link('b', 'c'.repeat(10))], limits)
+  })
+
   it('on long names, which cannot fill the memory', async () => {
     const bomb = Buffer.concat([
       rawHeader({ name: 'x', type: 'x', size: octal(64 * 1024 ** 2) }),
