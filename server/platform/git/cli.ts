@@ -5,11 +5,12 @@ import { createGuardedClient, type GuardedClient } from '#server/platform/outbou
 import type { ConnectProxy } from '#server/platform/outbound/connect-proxy'
 import { createDial } from '#server/platform/outbound/dial'
 import type { OutboundPolicy } from '#server/platform/outbound/outbound'
-import { quote, repositoryNotFound, tooLarge, tooManyFiles } from './errors.ts'
+import { quote, repositoryNotFound, tooLarge } from './errors.ts'
 import { fetchBranch, fetchCommit } from './fetch.ts'
 import { GitError, type Checkout, type CheckoutOptions, type Git, type GitSource } from './git.ts'
 import { fetchLfs, usesLfs } from './lfs.ts'
 import { checkCommit, checkRef, parseGitUrl, type GitUrl } from './parse-url.ts'
+import { measure } from './measure.ts'
 import { createMirrors, type Mirrors } from './mirrors.ts'
 import { findTarget, type Target } from './remote.ts'
 import { createRepository } from './repository.ts'
@@ -49,28 +50,10 @@ interface Checked {
   commit: string | undefined
 }
 
-/**
- * Counts the files of a commit and their sizes before one of them is written: a small pack can hold a tree of
- * billions.
- */
-async function measure(
-  session: GitSession,
-  revision: string,
-  limits: GitLimits,
-): Promise<{ files: number; size_bytes: number; submodules: number }> {
-  const found = { files: 0, size_bytes: 0, submodules: 0 }
-  await session.git(['ls-tree', '-r', '--full-tree', '--format=%(objectmode) %(objectsize)', revision], {
-    max_output_bytes: 64 * 1024,
-    onLine(line) {
-      const [mode, size] = line.split(' ')
-      if (mode === '160000') found.submodules += 1
-      else found.files += 1
-      found.size_bytes += Number(size) || 0
-      if (found.files > limits.max_files) throw tooManyFiles(limits.max_files)
-      if (found.size_bytes > limits.max_bytes) throw tooLarge(limits.max_bytes)
-    },
-  })
-  return found
+/** A commit may name a year that no date of ours has. */
+function timeOf(text: string): Date {
+  const time = new Date(text)
+  return Number.isNaN(time.getTime()) ? new Date(0) : time
 }
 
 /**
@@ -93,7 +76,7 @@ async function describe(
     sha,
     author: quote(author, 200),
     message: quote(message, 200),
-    committed_at: new Date(at).toISOString(),
+    committed_at: timeOf(at).toISOString(),
   }
 }
 
@@ -161,7 +144,10 @@ export function createGit(options: GitOptions): Git {
     work: (session: GitSession) => Promise<T>,
     seed?: SessionParts['seed'],
   ): Promise<T> {
-    prepared ??= prepareSessions(options.work_directory, identity)
+    prepared ??= prepareSessions(options.work_directory, identity).catch((error: unknown) => {
+      prepared = undefined
+      throw error
+    })
     const parts: SessionParts = {
       run: options.run ?? spawnRun,
       policy: options.policy,
@@ -255,10 +241,12 @@ export function createGit(options: GitOptions): Git {
     if (checkout.mirror) await keepMirror(checkout.mirror, checked.url.url, session.repository, about.sha)
     const fetched = join(session.directory, 'fetched')
     await rename(join(session.repository, '.git'), fetched)
-    await Promise.all([
-      rm(fetched, { recursive: true, force: true }),
+    const [written_bytes] = await Promise.all([
       sweep(session.repository, owner, checkout.onLog),
+      rm(fetched, { recursive: true, force: true }),
     ])
+    // Attributes may ask for another encoding, in which the same files are larger.
+    if (written_bytes > limits.max_bytes) throw tooLarge(limits.max_bytes)
     if (submodules > 0)
       checkout.onLog(
         `The repository has ${submodules} submodule${submodules === 1 ? '' : 's'}; submodules are not fetched.`,

@@ -93,9 +93,16 @@ export function tooLarge(max_bytes: number): GitError {
   )
 }
 
+export const pathTooLong = (max_bytes: number) =>
+  new GitError(
+    'too_many_files',
+    `The repository has a path of more than ${max_bytes} bytes.`,
+    'Move what lies so deep in folders, or give it shorter names.',
+  )
+
 export const tooManyFiles = (max_files: number) =>
   new GitError(
     'too_many_files',
-    `The repository has more than ${max_files} files.`,
+    `The repository has more than ${max_files} files and folders.`,
     'Remove generated files and dependencies such as node_modules from the branch, or raise the limit.',
   )

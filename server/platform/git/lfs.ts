@@ -1,7 +1,8 @@
 import { createHash } from 'node:crypto'
-import { createReadStream } from 'node:fs'
+import { constants, createReadStream } from 'node:fs'
 import { open, readdir, readFile, rename, stat, unlink } from 'node:fs/promises'
 import { join } from 'node:path'
+import { firstBytes } from '#server/kernel/first-bytes'
 import type { GuardedClient } from '#server/platform/outbound/client'
 import { OutboundError } from '#server/platform/outbound/outbound'
 import { authenticationRefused, quote, tooLarge } from './errors.ts'
@@ -29,6 +30,7 @@ const POINTER =
 const MEDIA_TYPE = 'application/vnd.git-lfs+json'
 const BATCH_SIZE = 100
 const MAX_POINTER_BYTES = 1024
+const MAX_ATTRIBUTES_BYTES = 1024 ** 2
 
 const failed = (message: string, options?: ErrorOptions) =>
   new GitError(
@@ -58,9 +60,16 @@ async function findPointers(root: string): Promise<Map<string, Pointer>> {
   return pointers
 }
 
-/** True when the repository stores files with LFS, as its top folder's attributes say. */
+/**
+ * True when the repository stores files with LFS, as the beginning of its top folder's attributes says. A link
+ * in their place is none of git's either.
+ */
 export async function usesLfs(root: string): Promise<boolean> {
-  return /filter=lfs\b/.test(await readFile(join(root, '.gitattributes'), 'utf8').catch(() => ''))
+  const flags = constants.O_RDONLY | constants.O_NOFOLLOW
+  const file = await open(join(root, '.gitattributes'), flags).catch(() => undefined)
+  if (!file) return false
+  const head = await firstBytes(file.createReadStream(), MAX_ATTRIBUTES_BYTES).catch(() => undefined)
+  return /filter=lfs\b/.test(head?.bytes.toString('latin1') ?? '')
 }
 
 /**

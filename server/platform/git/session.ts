@@ -1,5 +1,5 @@
 import { existsSync } from 'node:fs'
-import { chown, mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { chown, mkdir, mkdtemp, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Run, RunResult } from '#server/kernel/process'
 import { SpawnError } from '#server/kernel/process'
@@ -12,7 +12,7 @@ import type { GitUrl } from './parse-url.ts'
 import { createRepository, type ObjectFormat } from './repository.ts'
 import { gitEnvironment } from './settings.ts'
 import { prepareSsh, type SshFiles } from './ssh.ts'
-import type { Identity } from './work-directory.ts'
+import { removeSession, type Identity } from './work-directory.ts'
 
 export interface GitLimits {
   /** Wall time of one checkout or resolution. */
@@ -180,7 +180,7 @@ export async function openSession(
   const close = async (): Promise<void> => {
     end.release()
     guard?.close()
-    if (directory) await rm(directory, { recursive: true, force: true, maxRetries: 3 })
+    if (directory) await removeSession(directory)
   }
   try {
     end.signal.throwIfAborted()

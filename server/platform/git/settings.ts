@@ -30,6 +30,7 @@ function settings(
     ['core.symlinks', 'true'],
     ['core.protectNTFS', 'true'],
     ['core.protectHFS', 'true'],
+    ['core.quotePath', 'false'],
     ['submodule.recurse', 'false'],
     ['fetch.recurseSubmodules', 'false'],
     ['transfer.fsckObjects', 'true'],

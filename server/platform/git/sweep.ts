@@ -4,7 +4,7 @@ import { linkStaysInside } from '#server/platform/archive/inside'
 import { quote } from './errors.ts'
 
 /**
- * Makes a checkout safe and equal for everyone who reads it later: it belongs to the server again, has plain
+ * Says how many bytes the files of a checkout have, and makes it safe and equal for everyone who reads it later: it belongs to the server again, has plain
  * modes whatever the umask was, and no link leads out of it. Links are looked at only after git has ended, so
  * that nothing can change in between.
  */
@@ -12,7 +12,8 @@ export async function sweep(
   root: string,
   owner: { uid: number; gid: number } | undefined,
   onLog: (line: string) => void,
-): Promise<void> {
+): Promise<number> {
+  let size_bytes = 0
   const visit = async (directory: string): Promise<void> => {
     if (owner) await lchown(directory, owner.uid, owner.gid)
     await chmod(directory, 0o755)
@@ -25,7 +26,8 @@ export async function sweep(
     }
   }
   const visitFile = async (path: string): Promise<void> => {
-    const { mode } = await lstat(path)
+    const { mode, size } = await lstat(path)
+    size_bytes += size
     if (owner) await lchown(path, owner.uid, owner.gid)
     const desired = mode & 0o100 ? 0o755 : 0o644
     if ((mode & 0o7777) !== desired) await chmod(path, desired)
@@ -37,4 +39,5 @@ export async function sweep(
     onLog(`Left out the link ${quote(relative(root, path))}, because it leads out of the repository.`)
   }
   await visit(root)
+  return size_bytes
 }

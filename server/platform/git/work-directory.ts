@@ -1,7 +1,8 @@
 import { createHash } from 'node:crypto'
-import { mkdir, readdir, realpath, rm, stat } from 'node:fs/promises'
+import { mkdir, readdir, realpath, rm, rmdir, stat } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { basename, dirname, join } from 'node:path'
+import { removeTree } from '#server/kernel/removal'
 
 /** User that git runs as. */
 export interface Identity {
@@ -18,12 +19,21 @@ async function isReachable(directory: string): Promise<boolean> {
 }
 
 /**
+ * Removes the folder of a session. What git wrote for a stranger may have more files than this process should
+ * remove itself, and paths that are longer than it could name.
+ */
+export async function removeSession(directory: string): Promise<void> {
+  const repository = join(directory, 'repository')
+  await rmdir(repository).catch(() => removeTree(repository))
+  await rm(directory, { recursive: true, force: true, maxRetries: 3 })
+}
+
+/**
  * Removes what a crash left: sessions end with their run, so whatever is there at the start belongs to none.
  */
 async function removeSessions(prefix: string): Promise<void> {
   for (const name of await readdir(dirname(prefix))) {
-    if (name.startsWith(basename(prefix)))
-      await rm(join(dirname(prefix), name), { recursive: true, force: true })
+    if (name.startsWith(basename(prefix))) await removeSession(join(dirname(prefix), name))
   }
 }
 

@@ -156,7 +156,7 @@ describe('limits hold', () => {
     const small = await createHarness({ allowed: [server.host], limits: { max_files: 1000 } })
     await expect(small.checkout({ url: target.url })).rejects.toMatchObject({
       code: 'too_many_files',
-      message: 'The repository has more than 1000 files.',
+      message: 'The repository has more than 1000 files and folders.',
     })
     small.expectClean()
     await small.close()

@@ -1,0 +1,123 @@
+import { execFileSync } from 'node:child_process'
+import { mkdirSync, readdirSync, renameSync, statSync } from 'node:fs'
+import { join } from 'node:path'
+import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from 'vitest'
+import { startGitServer, type GitServer } from '#test/support/git-server'
+import { createHarness, type Harness } from './setup.ts'
+
+let server: GitServer
+let harness: Harness
+let count = 0
+beforeAll(async () => {
+  server = await startGitServer()
+})
+afterAll(() => server.close())
+beforeEach(async () => {
+  harness = await createHarness({
+    allowed: [server.host],
+    limits: { max_files: 500, max_bytes: 4 * 1024 ** 2 },
+  })
+})
+afterEach(async () => {
+  harness.expectClean()
+  await harness.close()
+})
+const repository = () => server.repository(`bombs/r${(count += 1)}`)
+
+/** A commit whose tree is `depth` folders, one in the other, in each of `width` folders at its top. */
+function nested(depth: number, width: number, name = 'd') {
+  const target = repository()
+  target.commit({ a: 'a' })
+  const tree = (lines: string[]) =>
+    execFileSync('git', ['-C', target.directory, 'mktree'], {
+      input: lines.join('\n'),
+      encoding: 'utf8',
+    }).trim()
+  let inner = tree([`100644 blob ${target.git('rev-parse', 'HEAD:a')}\tf`])
+  for (let level = 1; level < depth; level += 1) inner = tree([`040000 tree ${inner}\t${name}`])
+  const top = tree(Array.from({ length: width }, (_, index) => `040000 tree ${inner}\tn${index}`))
+  const commit = target.git(
+    '-c',
+    'user.name=x',
+    '-c',
+    'user.email=x@example.com',
+    'commit-tree',
+    '-m',
+    'x',
+    top,
+  )
+  target.ref('refs/heads/main', commit)
+  return target
+}
+
+it('folders count as files do: a few files may lie in millions of them', async () => {
+  await expect(harness.checkout({ url: nested(60, 100).url })).rejects.toMatchObject({
+    code: 'too_many_files',
+  })
+}, 60_000)
+
+it('a path that is longer than this machine has names for is refused, and nothing is left of it', async () => {
+  const target = nested(21, 1, 'd'.repeat(203))
+  await expect(harness.checkout({ url: target.url })).rejects.toMatchObject({
+    code: 'too_many_files',
+    message: 'The repository has a path of more than 2048 bytes.',
+  })
+})
+
+it('what a crash left so deep is removed at the first use, and holds up nobody', async () => {
+  const deep = Array.from({ length: 12 }, () => 'd'.repeat(200))
+  const left = join(harness.work_directory, 'session-old', 'repository', ...deep)
+  mkdirSync(left, { recursive: true })
+  mkdirSync(join(harness.base, ...deep), { recursive: true })
+  renameSync(join(harness.base, deep[0]!), join(left, deep[0]!))
+  const target = repository()
+  target.commit({ a: 'a' })
+  await harness.git.resolve({ url: target.url }, new AbortController().signal)
+  expect(readdirSync(harness.work_directory)).toEqual([])
+})
+
+it('attributes make no file larger than it is in the repository, or the whole is too large', async () => {
+  const files = Object.fromEntries(['a', 'b', 'c'].map((name) => [name, '$Id$'.repeat(80_000)]))
+  const target = repository()
+  target.commit({ '.gitattributes': '* ident\n', ...files })
+  const folder = await harness.checkout({ url: target.url })
+  expect(Object.keys(files).map((name) => statSync(join(folder, name)).size)).toEqual([
+    320_000, 320_000, 320_000,
+  ])
+  target.commit({ '.gitattributes': '* text working-tree-encoding=UTF-32\n' })
+  await expect(harness.checkout({ url: target.url })).resolves.toBeTypeOf('string')
+  target.commit({ d: 'd'.repeat(320_000) })
+  await expect(harness.checkout({ url: target.url })).rejects.toMatchObject({ code: 'too_large' })
+})
+
+it('attributes are read to their first mebibyte, and never through a link', async () => {
+  const says = () => harness.lines.splice(0).filter((line) => line.includes('Git LFS')).length
+  const target = repository()
+  for (const [said, attributes] of [
+    [1, '* filter=lfs\n'],
+    [0, `${'# comment\n'.repeat(110_000)}* filter=lfs\n`],
+    [0, { mode: '120000', content: 'attributes' }],
+  ] as const) {
+    target.commit({ '.gitattributes': attributes, attributes: '* filter=lfs\n' })
+    await harness.checkout({ url: target.url })
+    expect(says()).toBe(said)
+  }
+})
+
+it('a commit of a year that no date has is deployed', async () => {
+  const target = repository()
+  target.commit({ a: 'a' })
+  const raw = target
+    .git('cat-file', 'commit', 'HEAD')
+    .replace(/^committer .*$/m, 'committer x <x@example.com> 99999999999999 +0000')
+  const sha = execFileSync(
+    'git',
+    ['-C', target.directory, 'hash-object', '-t', 'commit', '-w', '--stdin', '--literally'],
+    {
+      input: `${raw}\n`,
+      encoding: 'utf8',
+    },
+  ).trim()
+  target.ref('refs/heads/main', sha)
+  await expect(harness.checkout({ url: target.url })).resolves.toBeTypeOf('string')
+})
