@@ -1,5 +1,6 @@
 import { mkdirSync, statfsSync } from 'node:fs'
 import { ApiError } from './errors.ts'
+import { watchRoom } from './watched-room.ts'
 
 /** Part of the disk that only Portreeve itself may fill, and the most that it is. */
 const SHARE = 0.05
@@ -35,9 +36,31 @@ export function isReserveTouched(directory: string): boolean {
  * are written as long as there is any of it.
  */
 export function requireFree(directory: string, bytes = 0): void {
-  if (freeForUsers(directory) > bytes) return
-  throw new ApiError(
+  if (freeForUsers(directory) <= bytes) throw diskFull()
+}
+
+const diskFull = () =>
+  new ApiError(
     'DISK_FULL',
     'The disk of the server has no room for this: what is left is kept for Portreeve itself. Free space, then try again; nothing was changed.',
   )
+
+/**
+ * Runs work of a user that nobody knows the size of, and ends it with DISK_FULL once nothing but the reserve is
+ * left on the disk of one of these folders.
+ */
+export async function sparingReserve<T>(
+  signal: AbortSignal,
+  directories: readonly string[],
+  work: (signal: AbortSignal) => Promise<T>,
+  isTouched: (directory: string) => boolean = isReserveTouched,
+): Promise<T> {
+  const room = watchRoom(signal, () => directories.some(isTouched))
+  try {
+    return await work(room.signal)
+  } catch (error) {
+    throw room.filled() ? diskFull() : error
+  } finally {
+    room.stop()
+  }
 }

@@ -4,6 +4,7 @@ import { basename, dirname, join, relative } from 'node:path'
 import { pipeline } from 'node:stream/promises'
 import { createGunzip } from 'node:zlib'
 import { extract as createTarReader, type Header } from 'tar-stream'
+import { sparingReserve } from '#server/kernel/disk-reserve'
 import { removeTree } from '#server/kernel/removal'
 import { ArchiveError, damaged, notGzip, tooLarge, tooManyFiles, unsafe } from './errors.ts'
 import { linkStaysInside } from './inside.ts'
@@ -22,6 +23,10 @@ export interface ArchiveLimits {
   max_names_bytes: number
   /** Bytes of the archive itself. */
   max_compressed_bytes: number
+}
+interface ExtractOptions extends Partial<ArchiveLimits> {
+  /** Whether nothing but the reserve is left on the disk of a folder. Default: as the system says. */
+  isDiskFull?: (directory: string) => boolean
 }
 export interface Extracted {
   files: number
@@ -173,7 +178,7 @@ async function unpack(
   source: AsyncIterable<Uint8Array>,
   unpacker: ReturnType<typeof createUnpacker>,
   limits: ArchiveLimits,
-  signal: AbortSignal | undefined,
+  signal: AbortSignal,
 ): Promise<void> {
   const reader = createTarReader({ allowUnknownFormat: true } as Parameters<typeof createTarReader>[0])
   limitRecords(reader)
@@ -183,7 +188,7 @@ async function unpack(
     createGunzip(),
     (bytes) => meter(bytes, limits),
     reader,
-    signal ? { signal } : {},
+    { signal },
   )
   const reading = (async () => {
     for await (const entry of reader as AsyncIterable<Entry>) await unpacker.take(entry)
@@ -217,8 +222,8 @@ async function openFolders(directory: string): Promise<void> {
     if (entry.isDirectory()) await openFolders(join(directory, entry.name))
 }
 
-function explain(error: unknown, signal: AbortSignal | undefined): unknown {
-  if (signal?.aborted) return new ArchiveError('aborted', 'Unpacking the archive was cancelled.')
+function explain(error: unknown, signal: AbortSignal): unknown {
+  if (signal.aborted) return new ArchiveError('aborted', 'Unpacking the archive was cancelled.')
   const { code } = error as NodeJS.ErrnoException
   if (code === 'EEXIST' || code === 'ENOTDIR' || code === 'EISDIR')
     return unsafe('a name in it is both a file and a folder')
@@ -235,11 +240,24 @@ function explain(error: unknown, signal: AbortSignal | undefined): unknown {
 export async function extractTarGz(
   archive: string | AsyncIterable<Uint8Array>,
   directory: string,
-  signal?: AbortSignal,
-  options: Partial<ArchiveLimits> = {},
+  signal: AbortSignal = new AbortController().signal,
+  { isDiskFull, ...options }: ExtractOptions = {},
 ): Promise<Extracted> {
-  const limits = { ...DEFAULT_LIMITS, ...options }
   await mkdir(dirname(directory), { recursive: true })
+  return sparingReserve(
+    signal,
+    [dirname(directory)],
+    (within) => extractInto(directory, archive, within, { ...DEFAULT_LIMITS, ...options }),
+    isDiskFull,
+  )
+}
+
+async function extractInto(
+  directory: string,
+  archive: string | AsyncIterable<Uint8Array>,
+  signal: AbortSignal,
+  limits: ArchiveLimits,
+): Promise<Extracted> {
   const staging = await mkdtemp(`${directory}.partial-`)
   try {
     const unpacker = createUnpacker(staging, limits)
@@ -255,7 +273,7 @@ export async function extractTarGz(
     await unpacker.checkLinks(top)
     await rm(join(top, '.git'), { recursive: true, force: true })
     await openFolders(top)
-    signal?.throwIfAborted()
+    signal.throwIfAborted()
     await rename(top, directory)
     return { ...unpacker.result, ...(stripped === undefined ? {} : { stripped }) }
   } catch (error) {

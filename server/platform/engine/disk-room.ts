@@ -1,15 +1,7 @@
 import { isReserveTouched } from '#server/kernel/disk-reserve'
+import { watchRoom, type WatchedRoom } from '#server/kernel/watched-room'
 import type { Connection } from './connection.ts'
 import { EngineError } from './engine.ts'
-
-/** Work that is watched for what it leaves of the disk. */
-export interface WatchedRoom {
-  /** Aborts when the caller's signal does, and once nothing is left but the reserve. */
-  readonly signal: AbortSignal
-  /** Whether the disk ended it. */
-  filled(): boolean
-  stop(): void
-}
 
 /** Room on the disk of an engine on this machine; of another engine nothing is known, and nothing is ended. */
 export interface DiskRoom {
@@ -17,9 +9,6 @@ export interface DiskRoom {
   isFull(): Promise<boolean>
   watch(signal: AbortSignal): WatchedRoom
 }
-
-/** A fast disk takes a quarter of the reserve in the meantime. */
-const LOOK_MS = 200
 
 /** @param is_touched whether nothing but the reserve is left on the disk of a folder. */
 export function createDiskRoom(
@@ -34,23 +23,8 @@ export function createDiskRoom(
   }
   return {
     isFull,
-    watch(signal) {
-      const full = new AbortController()
-      let is_looking = false
-      const look = async (): Promise<void> => {
-        if (is_looking) return
-        is_looking = true
-        // An engine that does not answer is told by the work itself.
-        if (await isFull().catch(() => false)) full.abort()
-        is_looking = false
-      }
-      const timer = setInterval(() => void look(), LOOK_MS)
-      return {
-        signal: AbortSignal.any([signal, full.signal]),
-        filled: () => full.signal.aborted && !signal.aborted,
-        stop: () => clearInterval(timer),
-      }
-    },
+    // An engine that does not answer is told by the work itself.
+    watch: (signal) => watchRoom(signal, isFull),
   }
 }
 

@@ -1,5 +1,6 @@
 import { cp, mkdir, readdir, rename, rm, rmdir } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
+import { sparingReserve } from '#server/kernel/disk-reserve'
 import { run as spawnRun, type Run } from '#server/kernel/process'
 import { createGuardedClient, type GuardedClient } from '#server/platform/outbound/client'
 import type { ConnectProxy } from '#server/platform/outbound/connect-proxy'
@@ -35,6 +36,8 @@ export interface GitOptions {
   identity?: Identity | undefined
   /** Default: the kernel's. */
   run?: Run
+  /** Whether nothing but the reserve is left on the disk of a folder. Default: as the system says. */
+  isDiskFull?: (directory: string) => boolean
 }
 
 const NOBODY: Identity = { uid: 65534, gid: 65534 }
@@ -128,6 +131,13 @@ export function createGit(options: GitOptions): Git {
   const http = (): GuardedClient =>
     (client ??= createGuardedClient(options.policy, options.ca ? { ca: options.ca } : {}))
 
+  /** What could not be prepared is tried again by the next. */
+  const prepare = (): Promise<string> =>
+    prepareSessions(options.work_directory, identity).catch((error: unknown) => {
+      prepared = undefined
+      throw error
+    })
+
   function check(source: GitSource): Checked {
     const url = parseGitUrl(source.url, options.policy)
     return {
@@ -144,10 +154,7 @@ export function createGit(options: GitOptions): Git {
     work: (session: GitSession) => Promise<T>,
     seed?: SessionParts['seed'],
   ): Promise<T> {
-    prepared ??= prepareSessions(options.work_directory, identity).catch((error: unknown) => {
-      prepared = undefined
-      throw error
-    })
+    prepared ??= prepare()
     const parts: SessionParts = {
       run: options.run ?? spawnRun,
       policy: options.policy,
@@ -311,7 +318,13 @@ export function createGit(options: GitOptions): Git {
       if (existing && existing.length > 0)
         throw new GitError('failed', 'The folder for the source is not empty.', 'Start the deployment again.')
       try {
-        return await readOnTop(checked, source, directory, checkout, signal)
+        prepared ??= prepare()
+        return await sparingReserve(
+          signal,
+          [options.work_directory, dirname(await prepared), dirname(directory)],
+          (within) => readOnTop(checked, source, directory, checkout, within),
+          options.isDiskFull,
+        )
       } catch (error) {
         if (existing) await rmdir(directory).catch(() => {})
         throw error

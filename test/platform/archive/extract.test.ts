@@ -389,6 +389,18 @@ describe('T14: limits hold', () => {
   })
 })
 
+it('an unpacking that would take what the disk keeps for Portreeve is ended and leaves nothing', async () => {
+  const source = new Readable({ read() {} })
+  source.push(gzipSync(await tar([file('a', 'x'.repeat(1000))])).subarray(0, 60))
+  let is_full = false
+  const work = extractTarGz(source, directory, undefined, { isDiskFull: () => is_full })
+  const refused = expect(work).rejects.toMatchObject({ code: 'DISK_FULL' })
+  await expect.poll(() => readdirSync(join(base, 'out'))).toHaveLength(1)
+  is_full = true
+  await refused
+  expect(readdirSync(join(base, 'out'))).toEqual([])
+})
+
 it('a cancelled unpacking leaves nothing', async () => {
   const controller = new AbortController()
   const source = new Readable({ read() {} })

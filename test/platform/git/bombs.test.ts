@@ -121,3 +121,15 @@ it('a commit of a year that no date has is deployed', async () => {
   target.ref('refs/heads/main', sha)
   await expect(harness.checkout({ url: target.url })).resolves.toBeTypeOf('string')
 })
+
+it('a checkout that would take what the disk keeps for Portreeve is ended and leaves nothing', async () => {
+  const target = repository()
+  target.commit({ a: 'a' })
+  let is_full = false
+  const full = await createHarness({ allowed: [server.host], isDiskFull: () => is_full })
+  server.intercept = () => (is_full = true)
+  await expect(full.checkout({ url: target.url })).rejects.toMatchObject({ code: 'DISK_FULL' })
+  server.intercept = undefined
+  full.expectClean()
+  await full.close()
+})
