@@ -1,8 +1,7 @@
 /** A part of a pattern: one character of a kind, or a wildcard. */
-type Part = { kind: 'one'; test(character: string): boolean } | { kind: 'name' | 'folders' | 'rest' }
-
-/** Patterns of more wildcards are not expressions: trying every way to match would take for ever. */
-const MOST_WILDCARDS = 2
+type Part =
+  | { kind: 'one'; test(character: string): boolean; is_slash: boolean }
+  | { kind: 'name' | 'folders' | 'rest' }
 
 const literal = (character: string): string => character.replace(/[\\^$.*+?()[\]{}|/-]/g, '\\$&')
 
@@ -23,10 +22,14 @@ interface Read {
  */
 function read(pattern: string): Read {
   const found: Read = { source: '', parts: [] }
-  const one = (source: string) => {
-    const expression = new RegExp(`^${source}$`, 's')
+  const one = (source: string, test: (character: string) => boolean) => {
     found.source += source
-    found.parts.push({ kind: 'one', test: (character) => expression.test(character) })
+    found.parts.push({ kind: 'one', test, is_slash: source === literal('/') })
+  }
+  const same = (character: string) => one(literal(character), (other) => other === character)
+  const oneOf = (source: string) => {
+    const expression = new RegExp(`^${source}$`, 's')
+    one(source, (character) => expression.test(character))
   }
   const wildcard = (kind: 'name' | 'folders' | 'rest') => {
     found.source += { name: '[^/]*', folders: '(?:.*/)?', rest: '.*' }[kind]
@@ -38,13 +41,14 @@ function read(pattern: string): Read {
       index += pattern[index + 2] === '/' ? 2 : 1
       wildcard(index === pattern.length - 1 ? 'rest' : 'folders')
     } else if (character === '*') wildcard('name')
-    else if (character === '?') one('[^/]')
-    else if (character === '\\') one(literal(pattern[++index] ?? '\\'))
+    else if (character === '?') one('[^/]', (other) => other !== '/')
+    else if (character === '\\') same(pattern[++index] ?? '\\')
     else if (character === '[') {
       const end = pattern.indexOf(']', index + 2)
-      one(end < 0 ? '\\[' : characterClass(pattern.slice(index + 1, end)))
+      if (end < 0) same('[')
+      else oneOf(characterClass(pattern.slice(index + 1, end)))
       if (end >= 0) index = end
-    } else one(literal(character))
+    } else same(character)
   }
   return found
 }
@@ -54,27 +58,51 @@ function read(pattern: string): Read {
  * times the pattern, whatever both hold.
  */
 function matchesInOnePass(parts: readonly Part[], path: string): boolean {
-  /** A wildcard that is come to may also stand for nothing. */
-  const arrive = (places: Set<number>, place: number): void => {
-    places.add(place)
-    if (place < parts.length && parts[place]!.kind !== 'one') arrive(places, place + 1)
+  /** For each place the character after which it was come to last. */
+  const seen = new Uint32Array(parts.length + 1)
+  let places: number[] = []
+  let at = 1
+  const add = (place: number): void => {
+    if (seen[place] === at) return
+    seen[place] = at
+    places.push(place)
   }
-  let places = new Set<number>()
-  arrive(places, 0)
+  /** A wildcard that is come to may also stand for nothing. */
+  const arrive = (place: number): void => {
+    add(place)
+    for (let next = place; next < parts.length && parts[next]!.kind !== 'one'; next += 1) add(next + 1)
+  }
+  arrive(0)
   for (const character of path) {
-    const next = new Set<number>()
-    for (const place of places) {
+    const before = places
+    places = []
+    at += 1
+    for (const place of before) {
       const part = parts[place]
       if (part === undefined) continue
       if (part.kind === 'one' ? part.test(character) : part.kind === 'folders' && character === '/')
-        arrive(next, place + 1)
-      if (part.kind === 'rest' || (part.kind === 'name' && character !== '/')) arrive(next, place)
+        arrive(place + 1)
+      if (part.kind === 'rest' || (part.kind === 'name' && character !== '/')) arrive(place)
       // Within a folder that it stands for, it has to go on to the end of its name.
-      if (part.kind === 'folders') next.add(place)
+      if (part.kind === 'folders') add(place)
     }
-    places = next
   }
-  return places.has(parts.length)
+  return seen[parts.length] === at
+}
+
+/**
+ * Whether an expression could try many ways to match: with three wildcards, with two that cross folders, or with
+ * one within a folder that may end in many places before another one.
+ */
+function isInvolved(parts: readonly Part[]): boolean {
+  const [first, second, third] = parts.flatMap(({ kind }, at) => (kind === 'one' ? [] : [at]))
+  if (first === undefined || second === undefined) return false
+  if (third !== undefined) return true
+  const kinds = [parts[first]!.kind, parts[second]!.kind]
+  if (kinds[1] === 'rest') return false
+  if (kinds[0] !== 'name') return kinds[1] === 'folders'
+  const after = parts[first + 1]!
+  return !(after.kind === 'one' && after.is_slash)
 }
 
 /** Texts that the braces of one pattern may become. */
@@ -97,13 +125,19 @@ export function alternatives(pattern: string): string[] {
   }
 }
 
+export interface Glob {
+  test(path: string): boolean
+  /** Whether each character of a path is compared with all places of the pattern. */
+  is_involved: boolean
+  /** With how many at most. */
+  steps: number
+}
+
 /** A pattern of Docker as a test of whole paths. Throws SyntaxError for one that can match nothing. */
-export function createGlob(pattern: string): { test(path: string): boolean; is_involved: boolean } {
+export function createGlob(pattern: string): Glob {
   const { source, parts } = read(pattern)
-  const wildcards = parts.filter(({ kind }) => kind !== 'one')
-  const is_involved =
-    wildcards.length > MOST_WILDCARDS || wildcards.filter(({ kind }) => kind === 'folders').length > 1
-  if (is_involved) return { test: (path) => matchesInOnePass(parts, path), is_involved }
+  const is_involved = isInvolved(parts)
+  if (is_involved) return { test: (path) => matchesInOnePass(parts, path), is_involved, steps: parts.length }
   const expression = new RegExp(`^${source}$`, 's')
-  return { test: (path) => expression.test(path), is_involved }
+  return { test: (path) => expression.test(path), is_involved, steps: 1 }
 }

@@ -1,4 +1,4 @@
-import { alternatives, createGlob } from '#server/kernel/glob'
+import { alternatives, createGlob, type Glob } from '#server/kernel/glob'
 import type { PushEvent } from './forges/forge.ts'
 
 /** What of an app decides whether a push deploys it. */
@@ -19,35 +19,48 @@ export const hasSkipMarker = (message: string): boolean => SKIP.test(message) ||
 
 /** Of a push with more changed files some are taken to be watched: each is compared with every pattern. */
 const MOST_FILES = 2000
+/** The same of more characters of files times those of patterns: all are compared in one piece. */
+const MOST_STEPS = 20_000_000
+/** Characters of all patterns, once for each text that their braces become. */
+const MOST_CHARACTERS = 50_000
 
-/** Tests for what one glob names; a folder stands for all that is in it. One that is none names nothing. */
-function testsOf(glob: string): ((file: string) => boolean)[] {
-  const plain = glob.replace(/^\.?\//, '').replace(/\/$/, '')
+/** Globs that one pattern stands for; a folder stands for all that is in it. One that is none names nothing. */
+function globsOf(texts: readonly string[]): Glob[] {
   try {
-    return alternatives(plain).flatMap((one) => [createGlob(one).test, createGlob(`${one}/**`).test])
+    return texts.flatMap((one) => [createGlob(one), createGlob(`${one}/**`)])
   } catch {
     return []
   }
 }
+const lengthOf = (texts: readonly string[]) => texts.reduce((sum, { length }) => sum + length, 0)
 
-/** Tells which files are watched: they match a pattern, and no pattern with `!` that comes after it. */
-export function createWatch(patterns: readonly string[]): (file: string) => boolean {
-  const rules = patterns.map((pattern) => {
+/**
+ * Tells whether one of these files is watched: it matches a pattern, and no pattern with `!` that comes after it.
+ * What would hold up everybody while it is compared is taken to be.
+ */
+export function isWatched(files: readonly string[], patterns: readonly string[]): boolean {
+  const read = patterns.map((pattern) => {
     const negated = pattern.startsWith('!')
-    return { negated, tests: testsOf(negated ? pattern.slice(1) : pattern) }
+    const plain = (negated ? pattern.slice(1) : pattern).replace(/^\.?\//, '').replace(/\/$/, '')
+    return { negated, texts: alternatives(plain) }
   })
+  if (lengthOf(read.flatMap(({ texts }) => texts)) > MOST_CHARACTERS) return true
+  const rules = read.map(({ negated, texts }) => ({ negated, globs: globsOf(texts) }))
+  const steps = rules.flatMap(({ globs }) => globs).reduce((sum, glob) => sum + glob.steps, 0)
+  if (steps * lengthOf(files) > MOST_STEPS) return true
   const from_start = rules.length > 0 && rules.every(({ negated }) => negated)
-  return (file) =>
+  return files.some((file) =>
     rules.reduce(
-      (watched, { negated, tests }) => (tests.some((test) => test(file)) ? !negated : watched),
+      (watched, { negated, globs }) => (globs.some(({ test }) => test(file)) ? !negated : watched),
       from_start,
-    )
+    ),
+  )
 }
 
 /** Whether a push changed nothing of what is watched, as far as it tells what it changed. */
 function touchesNothing({ changed }: PushEvent, patterns: readonly string[]): boolean {
   if (patterns.length === 0 || !changed || changed.length > MOST_FILES) return false
-  return !changed.some(createWatch(patterns))
+  return !isWatched(changed, patterns)
 }
 
 /** Why a push does not deploy an app, as a sentence; undefined when it does. */

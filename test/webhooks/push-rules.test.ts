@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import type { PushEvent } from '#server/webhooks/forges/forge'
-import { hasSkipMarker, createWatch, refusePush } from '#server/webhooks/push-rules'
+import { hasSkipMarker, isWatched, refusePush } from '#server/webhooks/push-rules'
 import { isSameRepository } from '#server/webhooks/repository-address'
 
 const push = (change: Partial<PushEvent> = {}): PushEvent => ({
@@ -73,7 +73,16 @@ describe('watch paths', () => {
     [`${'a/'.repeat(100)}b`, [`${'**/a/'.repeat(40)}x`], false],
     ['a'.repeat(40), ['+(a|aa|aaa)b'], false],
     ['b', ['{a,b}'.repeat(40)], false],
-  ])('%s with %j: %s', (file, patterns, watched) => expect(createWatch(patterns)(file)).toBe(watched))
+    ['a'.repeat(200_000), ['*a*b'], false],
+    ['a/'.repeat(100_000), ['*a**/b', '**/x*b'], false],
+  ])('%s with %j: %s', (file, patterns, watched) => expect(isWatched([file], patterns)).toBe(watched))
+})
+
+it.each([
+  ['files', ['a'.repeat(200_000)], Array.from({ length: 100 }, () => `${'*a'.repeat(100)}b`)],
+  ['patterns', ['b'], Array.from({ length: 100 }, () => `${'a'.repeat(150)}{${','.repeat(60)}}`)],
+])('what takes too long to compare, by its %s, is taken to be watched', (_, files, patterns) => {
+  expect(isWatched(files, patterns)).toBe(true)
 })
 
 describe('skip markers', () => {

@@ -71,6 +71,14 @@ const INVOLVED: typeof ROWS = [
   ['a/**/b/**/z', 'a/xb/z', false],
   ['**/a/**/[bc]?*/**', 'x/a/y/cd/e', true],
   ['**/a/**/[bc]?*/**', 'x/a/y/cd', false],
+  ['*a*n', 'ban', true],
+  ['*a*n', 'ba/n', false],
+  ['*a*n', 'banana', false],
+  ['*n*n*', 'a', false],
+  ['b**/n', 'b/a/n', true],
+  ['b*a**/n', 'bana/na/n', true],
+  ['b*a**/n', 'bn/na/n', false],
+  ['*[/a]*c', 'ba/c', true],
   ['*a*a*a', 'bananas', false],
   ['*a*a*a', 'banana', true],
   ['*a*a*a', 'ba/na/na', false],
@@ -111,6 +119,18 @@ describe('a build context', () => {
   test.each([
     ['too many patterns', ['a'], 'x\n'.repeat(2100), /too many patterns/],
     ['too many wildcards', ['a'], `${'*a'.repeat(200)}\n`.repeat(20), /too many wildcards/],
+    [
+      'names that may end anywhere',
+      ['a'],
+      Array.from({ length: 600 }, (_, n) => `*a*${n}`).join('\n'),
+      /too many/,
+    ],
+    [
+      'names before folders',
+      ['a'],
+      Array.from({ length: 600 }, (_, n) => `*a**/${n}`).join('\n'),
+      /too many/,
+    ],
     ['a file of patterns that is none', ['a'], '#'.repeat(300_000), /larger than 256 KiB/],
     ['folders in folders', [`${'a/'.repeat(600)}b`], '', /a path of more than 1024 characters/],
   ])('is refused with a sentence: %s', async (_, files, ignore, sentence) => {
