@@ -1,6 +1,7 @@
 import type { Found } from './feature.ts'
 import type { Issues } from './issues.ts'
 import type { ComposeFiles } from './model.ts'
+import type { Room } from './room.ts'
 
 /** A top-level config or secret: its text, undefined where that could not be had. */
 export type Shared = ReadonlyMap<string, string | undefined>
@@ -10,6 +11,7 @@ export interface ServiceContext {
   issues: Issues
   /** What the plan lists, beside the keys. */
   found: Found
+  room: Room
   name: string
   /** Names of the top-level volumes. */
   volumes: ReadonlySet<string>

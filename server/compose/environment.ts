@@ -1,6 +1,6 @@
-import { parse as parseDotenv } from 'dotenv'
 import type { ServiceContext } from './context.ts'
 import { own } from '#server/kernel/own'
+import { parseEnvFile } from './env-file.ts'
 import { at, type Fields, isFields } from './issues.ts'
 import { inCheckout } from './repository-path.ts'
 import { readBoolean, readPairs, readText } from './values.ts'
@@ -52,7 +52,7 @@ function readEnvFiles(context: ServiceContext, value: unknown, path: string): Ma
     const text = fileOf(context, name, here, required && !is_left_out)
     if (text === undefined && is_left_out) {
       for (const [key, one] of Object.entries(context.own_variables))
-        if (NAME.test(key) && !OF_THE_FILE.test(key)) all.set(key, one)
+        if (NAME.test(key) && !OF_THE_FILE.test(key) && context.room.takeText(one, here)) all.set(key, one)
       context.found.ignored.push({
         path: here,
         text: 'Not in the repository: the service gets all variables of the app instead.',
@@ -60,14 +60,15 @@ function readEnvFiles(context: ServiceContext, value: unknown, path: string): Ma
     }
     // The app's variables are those of `.env` beside the compose file, changed: wherever its values are read.
     const changed = inside === inCheckout(context.directory, '.env') ? context.variables : {}
-    for (const [key, one] of Object.entries(parseDotenv(text ?? ''))) all.set(key, own(changed, key) ?? one)
+    const read = parseEnvFile(text ?? '') ?? context.issues.add(here, 'has too many empty lines in a row.')
+    for (const [key, one] of Object.entries(read ?? {})) all.set(key, own(changed, key) ?? one)
   }
   return all
 }
 
 /** Text of a file of the repository. */
 export function fileOf(
-  context: Pick<ServiceContext, 'issues' | 'files' | 'directory'>,
+  context: Pick<ServiceContext, 'issues' | 'files' | 'directory' | 'room'>,
   name: string,
   path: string,
   required = true,
@@ -75,8 +76,10 @@ export function fileOf(
   const inside = inCheckout(context.directory, name)
   if (inside === undefined)
     return context.issues.add(path, 'is refused: it names a file outside of the repository.')
+  if (!context.room.is_left) return undefined
   const text = context.files?.read(inside)
-  if (text !== undefined || !required) return text
+  if (text !== undefined) return context.room.takeText(text, path) ? text : undefined
+  if (!required) return undefined
   return context.issues.add(
     path,
     context.files

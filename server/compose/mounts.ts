@@ -36,6 +36,7 @@ export function readMounts(
     issues.add(at(path, 'volumes'), 'must be a list.')
   const mounts = volumes.flatMap((value, index) => {
     const here = at(at(path, 'volumes'), index)
+    if (!context.room.is_left || !context.room.takeMount(here)) return []
     const desired = isFields(value) ? longForm(context, value, here) : shortForm(context, value, here)
     return desired ? oneMount(context, desired, here, build) : []
   })
@@ -184,7 +185,7 @@ function filesOf(
     return refuse(
       'names nothing in the repository. Add the file, or use a named volume for data that the service writes.',
     )
-  const copies = copiesOf(files, names, inside, target)
+  const copies = copiesOf(files, names, inside, target, (text) => context.room.takeText(text, path))
   if (typeof copies !== 'string') return copies
   // Tools for development lay the sources over the image that was built from them.
   if (build && !build.inline && isIn(build.context, inside) && names[0] !== inside) {
@@ -209,6 +210,7 @@ function copiesOf(
   names: readonly string[],
   inside: string,
   target: string,
+  take: (text: string) => boolean,
 ): ComposeMount[] | string {
   if (names.length > FILES_MAX) return `names more than ${FILES_MAX} files; build an image with them.`
   let bytes = 0
@@ -218,6 +220,7 @@ function copiesOf(
     bytes += Buffer.byteLength(content ?? '')
     if (content === undefined || bytes > FILES_MAX_BYTES)
       return 'names files that are not text or more than 1 MiB; build an image with them.'
+    if (!take(content)) return []
     const path = `${target.replace(/\/+$/, '')}${below(inside, name)}`
     mounts.push({ kind: 'file', path, content, mode: modeOf(content) })
   }

@@ -8,15 +8,16 @@
  * every key with what becomes of it. Throws a `ComposeError` whose `issues` list what is wrong by dotted path
  * (`services.web.privileged`); `invalidCompose` makes the 422 of it. Nothing is read but the text and `files`.
  */
-import { parse as parseDotenv } from 'dotenv'
 import { own } from '#server/kernel/own'
 import type { ServiceContext } from './context.ts'
 import { inOrder, settleDependencies } from './dependencies.ts'
+import { parseEnvFile } from './env-file.ts'
 import { type Found, inspect } from './feature.ts'
 import { FEATURES } from './features.ts'
 import { interpolate, type VariableUse } from './interpolate.ts'
 import { at, ComposeError, type Fields, isFields, Issues } from './issues.ts'
 import type { ComposeFiles, ComposePlan, ComposeService } from './model.ts'
+import { Room } from './room.ts'
 import { checkNetworks, readLinks, readProfiles, readService } from './service.ts'
 import { readShared } from './shared-files.ts'
 import { readFields } from './values.ts'
@@ -51,15 +52,16 @@ const RESERVED = new Set(['localhost'])
 export function parseCompose(text: string, options: ComposeOptions = {}): ComposePlan {
   const issues = new Issues()
   const { files, directory = '.', strict = false, holdsData = () => false } = options
-  const dotenv = files?.read(directory === '.' ? '.env' : `${directory}/.env`)
-  const variables = { ...parseDotenv(dotenv ?? ''), ...options.variables }
+  const dotenv = parseEnvFile(files?.read(directory === '.' ? '.env' : `${directory}/.env`) ?? '')
+  if (!dotenv) issues.add('', 'cannot be read: the .env beside it has too many empty lines in a row.')
+  const variables = { ...dotenv, ...options.variables }
   const given = { PWD: '.', ...variables }
   const { tree, uses } = interpolate(readComposeText(text), { variables: given, issues, strict })
   const found: Found = { taken: [], ignored: [], surprising: [] }
   const file = isFields(tree) ? tree : {}
   inspect(file, FEATURES, '', issues, found)
   const source = {
-    ...{ issues, files, directory, variables, strict, found, holdsData },
+    ...{ issues, files, directory, variables, strict, found, holdsData, room: new Room(issues) },
     own_variables: options.variables ?? {},
     ask: (name: string, path: string, required: boolean) => noteUse(uses, { name, path, required }),
   }

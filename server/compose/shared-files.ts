@@ -12,6 +12,7 @@ interface Source {
   variables: Readonly<Record<string, string>>
   ask: ServiceContext['ask']
   strict: boolean
+  room: ServiceContext['room']
 }
 
 /** Top-level `configs` or `secrets`: the text of each. */
@@ -49,7 +50,7 @@ export function readSharedMounts(context: ServiceContext, fields: Fields, path: 
 }
 
 function mountsOf(
-  { issues }: ServiceContext,
+  { issues, room }: ServiceContext,
   value: unknown,
   path: string,
   shared: Shared,
@@ -60,6 +61,7 @@ function mountsOf(
   return value.flatMap((entry, index): ComposeMount[] => {
     const here = at(path, index)
     const fields: Fields = isFields(entry) ? entry : { source: entry }
+    if (!room.is_left || !room.takeMount(here)) return []
     const source = readText(issues, fields.source, here)
     if (source === undefined || !shared.has(source)) {
       issues.add(here, 'names nothing that the top level of the file has.')
@@ -70,7 +72,8 @@ function mountsOf(
     if (/[\0-\x1f]/.test(whole) || whole.endsWith('/') || whole.split('/').includes('..'))
       issues.add(at(here, 'target'), 'must be the path of a file in the container.')
     const mode = modeOf(issues, fields.mode, at(here, 'mode')) ?? usual.mode
-    return [{ kind: 'file', path: whole, content: shared.get(source) ?? '', mode }]
+    const content = shared.get(source) ?? ''
+    return room.takeText(content, here) ? [{ kind: 'file', path: whole, content, mode }] : []
   })
 }
 

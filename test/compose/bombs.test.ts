@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, expect, it } from 'vitest'
+import { ComposeError, parseCompose } from '#server/compose/parse'
 import { createTestApi, type TestApi } from '#test/support/api'
 
 const WEB = 'services: {web: {image: a}}\n'
@@ -74,4 +75,58 @@ it('a long variable that one line names thousands of times is refused before it 
     error: { code: 'compose_refused', message: 'services.web.command: is too long with its variables.' },
   })
   expect(process.memoryUsage().rss - before).toBeLessThan(80_000_000)
+})
+
+/** What is wrong with a file beside which a repository has these texts. */
+function issuesWith(text: string, texts: Record<string, string>): readonly { message: string }[] {
+  const files = { files: () => Object.keys(texts).sort(), read: (path: string) => texts[path] }
+  try {
+    parseCompose(text, { files })
+  } catch (error) {
+    if (error instanceof ComposeError) return error.issues
+    throw error
+  }
+  return []
+}
+
+it.each<[string, string, Record<string, string>, RegExp]>([
+  ['a .env of empty lines', WEB, { '.env': '\n'.repeat(40_000) }, /too many empty lines/],
+  [
+    'an env_file of empty lines',
+    'services: {web: {image: a, env_file: a.env}}',
+    { 'a.env': `A\n${'\n'.repeat(40_000)}` },
+    /too many empty lines/,
+  ],
+  [
+    'one env_file that is named a hundred times',
+    `services: {web: {image: a, env_file: [${lines(100, () => 'a.env').join(', ')}]}}`,
+    { 'a.env': `A=${'a'.repeat(100_000)}` },
+    /more than 8 MiB/,
+  ],
+  [
+    'one config that is mounted a hundred times',
+    `services: {web: {image: a, configs: [${lines(100, (i) => `{source: c, target: /${i}}`).join(', ')}]}}\nconfigs: {c: {file: c.txt}}`,
+    { 'c.txt': 'c'.repeat(100_000) },
+    /more than 8 MiB/,
+  ],
+  [
+    'one folder that is mounted a hundred times',
+    `services: {web: {image: a, volumes: [${lines(100, (i) => `"./conf:/${i}"`).join(', ')}]}}`,
+    { 'conf/a.txt': 'c'.repeat(100_000) },
+    /more than 8 MiB/,
+  ],
+  [
+    'a thousand mounts',
+    `services: {web: {image: a, volumes: [${lines(1001, (i) => `"/data/${i}"`).join(', ')}]}}`,
+    {},
+    /more than 1000 mounts/,
+  ],
+])('%s is refused with a sentence', (_, text, texts, message) => {
+  expect(issuesWith(text, texts).map((issue) => issue.message)).toEqual([expect.stringMatching(message)])
+})
+
+it('lines that stand apart and files that several services share are taken', () => {
+  const texts = { '.env': `A=1\n${'\n'.repeat(200)}B=2\n`.repeat(20), 'c.txt': 'c'.repeat(100_000) }
+  const services = lines(20, (i) => `s${i}: {image: a, env_file: .env, volumes: ["./c.txt:/c.txt"]}`)
+  expect(issuesWith(`services: {${services.join(', ')}}`, texts)).toEqual([])
 })
