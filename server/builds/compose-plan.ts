@@ -17,11 +17,11 @@ export function planOfText(text: string, options: ComposeOptions = {}): BuildPla
 }
 
 /** The dry run of the compose file of a folder. */
-export function planOfFolder(
+export async function planOfFolder(
   folder: string,
   { compose_path = null }: { compose_path?: string | null },
-): BuildPlan {
-  const files = openTree(folder)
+): Promise<BuildPlan> {
+  const files = await openTree(folder)
   const { text, directory } = composeFileOf({ compose: null, compose_path }, files)
   if (text === undefined)
     throw invalid(
@@ -31,14 +31,14 @@ export function planOfFolder(
   return planOfText(text, { files, directory })
 }
 
-export const hasCompose = (folder: string): boolean =>
-  composeFileOf({ compose: null, compose_path: null }, openTree(folder)).text !== undefined
+export const hasCompose = async (folder: string): Promise<boolean> =>
+  composeFileOf({ compose: null, compose_path: null }, await openTree(folder)).text !== undefined
 
 /** Another plan, with what the compose file beside it describes: for a person who decides between the two. */
-export function withStack(plan: BuildPlan, folder: string): BuildPlan {
-  if (!hasCompose(folder)) return plan
+export async function withStack(plan: BuildPlan, folder: string): Promise<BuildPlan> {
+  if (!(await hasCompose(folder))) return plan
   try {
-    const { compose } = planOfFolder(folder, {})
+    const { compose } = await planOfFolder(folder, {})
     const how = {
       field: 'compose',
       value: 'found',

@@ -18,7 +18,7 @@ export interface BuildsDomain extends Detection {
   /** Throws Fatal when the engine may not pull an image of this name. */
   checkImage(reference: string, signal: AbortSignal): Promise<void>
   /** The files of a folder, bounded, none of which leads out of it. */
-  sourceTree(folder: string): SourceTree
+  sourceTree(folder: string): Promise<SourceTree>
   /** What is shown of a compose file where other apps have the plan of their build. */
   composePlan(plan: ComposePlan): Promise<BuildPlan>
   /** Written beside a generated Dockerfile when the repository has no .dockerignore. */

@@ -28,7 +28,7 @@ async function detectHere(directory: string, overrides: DetectOptions): Promise<
     import('./source-tree.ts'),
     import('./project-settings.ts'),
   ])
-  return detect(openTree(directory), await withRepository(directory, overrides))
+  return detect(await openTree(directory), await withRepository(directory, overrides))
 }
 
 /** Loading what detection is made of takes longer than looking at a usual source. */

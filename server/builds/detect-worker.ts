@@ -8,7 +8,7 @@ import { openTree } from './source-tree.ts'
 async function look({ directory, overrides }: { directory: string; overrides: DetectOptions }) {
   try {
     const options = await withRepository(directory, overrides)
-    parentPort?.postMessage({ plan: detect(openTree(directory), options) })
+    parentPort?.postMessage({ plan: detect(await openTree(directory), options) })
   } catch (error) {
     if (!(error instanceof DetectionError)) throw error
     const { message, hint, looked_for } = error

@@ -53,7 +53,7 @@ const settingsOf = (name: string, app: ProjectApp): ProjectFileSettings => ({
  * a DetectionError that says where the file is wrong. Its reader is loaded only where there is a file.
  */
 async function withProjectFile(directory: string, options: DetectOptions): Promise<DetectOptions> {
-  const tree = openTree(options.repository ?? directory)
+  const tree = await openTree(options.repository ?? directory)
   const name = NAMES.find((each) => tree.read(each) !== undefined)
   if (name === undefined) return options
   const { ProjectFileError, readProjectFile } = await import('#server/project-file/read')
@@ -75,7 +75,7 @@ async function withProjectFile(directory: string, options: DetectOptions): Promi
 export async function withRepository(directory: string, options: DetectOptions): Promise<DetectOptions> {
   const folder = options.repository === undefined ? '' : relative(realpathSync(options.repository), directory)
   const is_below = folder !== '' && !folder.startsWith('..') && !isAbsolute(folder)
-  const names = is_below ? outsidePackages(openTree(options.repository!), folder) : []
+  const names = is_below ? outsidePackages(await openTree(options.repository!), folder) : []
   const warnings = names.length === 0 ? [] : [outsideWarning(names, folder)]
   return withProjectFile(directory, { ...options, warnings })
 }

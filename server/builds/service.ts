@@ -93,14 +93,14 @@ export function createDetection(options: DetectionOptions) {
       )
       const folder = sourceFolder(source, ask.base_directory ?? '.')
       const { hasCompose, planOfFolder, withStack } = await composePlans()
-      if (ask.source === 'compose' || ask.compose_path) return planOfFolder(folder, ask)
+      if (ask.source === 'compose' || ask.compose_path) return await planOfFolder(folder, ask)
       return await options
         .detect(folder, { ...overridesOf(ask.build ?? {}, ask.port), repository: source })
         .then(
           (plan) => withStack(plan, folder),
-          (error: unknown) => {
+          async (error: unknown) => {
             // Nothing else is known of it, but it says itself what runs.
-            if (ask.source !== 'git' && error instanceof DetectionError && hasCompose(folder))
+            if (ask.source !== 'git' && error instanceof DetectionError && (await hasCompose(folder)))
               return planOfFolder(folder, ask)
             throw error
           },

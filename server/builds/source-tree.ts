@@ -1,4 +1,5 @@
-import { closeSync, fstatSync, openSync, readdirSync, readSync, realpathSync, statSync } from 'node:fs'
+import { closeSync, constants, fstatSync, openSync, readSync } from 'node:fs'
+import { readdir, realpath, stat } from 'node:fs/promises'
 import { join, posix, sep } from 'node:path'
 import type { SourceTree } from './plan.ts'
 
@@ -9,6 +10,8 @@ import type { SourceTree } from './plan.ts'
 const MAX_FILES = 20_000
 const MAX_FOLDERS = 20_000
 const MAX_DEPTH = 32
+/** Each is followed over as many folders as its author liked. */
+const MAX_LINKS = 1000
 const MAX_TEXT_BYTES = 1024 * 1024
 
 /** Folders that hold installed packages or caches: never source, and often larger than the source. */
@@ -35,13 +38,13 @@ const SKIPPED_FOLDERS = new Set([
 ])
 
 /**
- * Looks at a real folder. Links are followed only to files inside the folder; devices, pipes and sockets do
+ * Looks at a real folder, of which a stranger decides how long that takes: nobody waits for it. Links are followed only to files inside the folder; devices, pipes and sockets do
  * not exist for it.
  */
-export function openTree(directory: string): SourceTree {
-  const root = realpathSync(directory)
-  const files = listFiles(root)
-  return createTree(files, (path) => readText(root, path))
+export async function openTree(directory: string): Promise<SourceTree> {
+  const root = await realpath(directory)
+  const { files, links } = await listFiles(root)
+  return createTree(files, (path) => readText(links.get(path) ?? join(root, path)))
 }
 
 /** A tree made of texts, for callers that have no folder. */
@@ -85,51 +88,52 @@ function folderPrefix(folder: string): string | undefined {
   return `${path}/`
 }
 
-function listFiles(root: string): string[] {
+/** Paths of all files; of links that lead to one with its real path. */
+async function listFiles(root: string): Promise<{ files: string[]; links: ReadonlyMap<string, string> }> {
   const found: string[] = []
+  const links = new Map<string, string>()
+  const all = () => ({ files: found.slice(0, MAX_FILES).sort(), links })
   let level = ['']
   let folders = 0
+  let followed = 0
   for (let depth = 0; depth < MAX_DEPTH && level.length > 0; depth++) {
     const next: string[] = []
     for (const folder of level) {
-      if (++folders > MAX_FOLDERS || found.length >= MAX_FILES) return found.slice(0, MAX_FILES).sort()
-      for (const entry of entriesOf(join(root, folder))) {
+      if (++folders > MAX_FOLDERS || found.length >= MAX_FILES) return all()
+      for (const entry of await entriesOf(join(root, folder))) {
         const path = folder === '' ? entry.name : `${folder}/${entry.name}`
         if (entry.isFile()) found.push(path)
         else if (entry.isDirectory()) {
           if (!SKIPPED_FOLDERS.has(entry.name)) next.push(path)
-        } else if (entry.isSymbolicLink() && linkedFile(root, path) !== undefined) found.push(path)
+        } else if (entry.isSymbolicLink() && ++followed <= MAX_LINKS) {
+          const real = await linkedFile(root, path)
+          if (real === undefined) continue
+          links.set(path, real)
+          found.push(path)
+        }
       }
     }
     level = next
   }
-  return found.slice(0, MAX_FILES).sort()
+  return all()
 }
 
-function entriesOf(folder: string) {
-  try {
-    return readdirSync(folder, { withFileTypes: true })
-  } catch {
-    return [] // A folder that cannot be opened is as good as an empty one: detection only looks.
-  }
-}
+// A folder that cannot be opened is as good as an empty one: detection only looks.
+const entriesOf = (folder: string) => readdir(folder, { withFileTypes: true }).catch(() => [])
 
 /** The real path behind a link, when it is a file inside the folder. */
-function linkedFile(root: string, path: string): string | undefined {
+async function linkedFile(root: string, path: string): Promise<string | undefined> {
   try {
-    const real = realpathSync(join(root, path))
-    if (!real.startsWith(root + sep)) return undefined
-    return statSync(real).isFile() ? real : undefined
+    const real = await realpath(join(root, path))
+    return real.startsWith(root + sep) && (await stat(real)).isFile() ? real : undefined
   } catch {
     return undefined
   }
 }
 
-function readText(root: string, path: string): string | undefined {
-  const real = linkedFile(root, path)
-  if (real === undefined) return undefined
+function readText(path: string): string | undefined {
   try {
-    const file = openSync(real, 'r')
+    const file = openSync(path, constants.O_RDONLY | constants.O_NOFOLLOW)
     try {
       const { size } = fstatSync(file)
       if (size > MAX_TEXT_BYTES) return undefined

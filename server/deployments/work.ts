@@ -144,7 +144,7 @@ export interface DeployPorts {
    */
   makeRoom(bytes: number): Promise<number | undefined>
   /** The files of a folder, bounded, none of which leads out of it. */
-  sourceTree(folder: string): ComposeFiles
+  sourceTree(folder: string): Promise<ComposeFiles>
   /** What is shown of a compose file where other apps have the plan of their build. */
   composePlan(plan: ComposePlan): Promise<BuildPlan>
   /** Written beside a generated Dockerfile when the repository has no .dockerignore. */

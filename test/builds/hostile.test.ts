@@ -358,7 +358,7 @@ describe('a source tree shows nothing but files of the folder', () => {
   }
   afterEach(() => made.splice(0).forEach((path) => rmSync(path, { recursive: true, force: true })))
 
-  it('follows links to files inside and never outside', () => {
+  it('follows links to files inside and never outside', async () => {
     const [outside, inside] = [folder(), folder()]
     writeFileSync(join(outside, 'secret.txt'), 'canary')
     writeFileSync(join(inside, 'real.txt'), 'text')
@@ -367,19 +367,29 @@ describe('a source tree shows nothing but files of the folder', () => {
     symlinkSync('real.txt', join(inside, 'linked.txt'))
     symlinkSync(outside, join(inside, 'folder'))
     symlinkSync('.', join(inside, 'loop'))
-    const tree = openTree(inside)
+    const tree = await openTree(inside)
     expect(tree.files()).toEqual(['linked.txt', 'real.txt'])
     expect(tree.read('linked.txt')).toBe('text')
     expect(tree.read('package.json')).toBeUndefined()
     expect(tree.read(`../${outside.split('/').at(-1)}/secret.txt`)).toBeUndefined()
   })
 
-  it('shows a sub-folder as a tree of its own that cannot be left', () => {
+  it('holds up nobody while it looks, and follows no more than a thousand links', async () => {
+    const path = folder()
+    writeFileSync(join(path, 'real.txt'), 'text')
+    for (let link = 0; link < 1100; link++) symlinkSync('real.txt', join(path, `${link}.txt`))
+    const opening = openTree(path)
+    const others = new Promise((resolve) => setImmediate(resolve, 'others'))
+    expect(await Promise.race([opening, others])).toBe('others')
+    expect((await opening).files()).toHaveLength(1001)
+  })
+
+  it('shows a sub-folder as a tree of its own that cannot be left', async () => {
     const path = folder()
     mkdirSync(join(path, 'apps/web'), { recursive: true })
     writeFileSync(join(path, 'apps/web/index.html'), 'x')
     writeFileSync(join(path, 'top.txt'), 'x')
-    const tree = openTree(path)
+    const tree = await openTree(path)
     for (const name of ['apps/web', './apps/web/', 'apps//web', 'apps\\web', 'apps/../apps/web'])
       expect(tree.sub(name).files()).toEqual(['index.html'])
     for (const name of ['..', '../..', '/etc', 'apps/../../x', 'missing', 'apps/web\0'])
@@ -388,7 +398,7 @@ describe('a source tree shows nothing but files of the folder', () => {
     expect(tree.sub('apps/web').sub('..').files()).toEqual([])
   })
 
-  it('ignores installed packages, binary and huge files', () => {
+  it('ignores installed packages, binary and huge files', async () => {
     const path = folder()
     for (const name of ['.git', 'node_modules', 'a/node_modules/b', '.venv'])
       mkdirSync(join(path, name), { recursive: true })
@@ -397,14 +407,14 @@ describe('a source tree shows nothing but files of the folder', () => {
     writeFileSync(join(path, 'binary'), Buffer.from([1, 0, 2]))
     writeFileSync(join(path, 'huge.json'), Buffer.alloc(1024 * 1024 + 1, 32))
     writeFileSync(join(path, 'latin.txt'), Buffer.from([0xe9, 0x41]))
-    const tree = openTree(path)
+    const tree = await openTree(path)
     expect(tree.files()).toEqual(['binary', 'huge.json', 'latin.txt'])
     expect(tree.read('binary')).toBeUndefined()
     expect(tree.read('huge.json')).toBeUndefined()
     expect(tree.read('latin.txt')).toContain('A')
   })
 
-  it('stops at 20,000 files and still sees the root', () => {
+  it('stops at 20,000 files and still sees the root', async () => {
     const path = folder()
     for (let group = 0; group < 21; group++) {
       mkdirSync(join(path, `many/${group}`), { recursive: true })
@@ -415,7 +425,7 @@ describe('a source tree shows nothing but files of the folder', () => {
     for (let level = 0; level < 60; level++) deep = join(deep, 'd')
     mkdirSync(deep, { recursive: true })
     writeFileSync(join(deep, 'lost.txt'), '')
-    const tree = openTree(path)
+    const tree = await openTree(path)
     expect(tree.files().length).toBe(20_000)
     expect(detect(tree).stack).toBe('static')
   }, 120_000)

@@ -22,13 +22,13 @@ describe('a repository is understood without configuration', () => {
     expect(names.length).toBeGreaterThanOrEqual(80)
   })
 
-  it.each(names)('%s', (name) => {
+  it.each(names)('%s', async (name) => {
     const {
       dockerfile_contains = [],
       dockerfile_excludes = [],
       ...fields
     } = JSON.parse(readFileSync(join(ROOT, name, 'expect.json'), 'utf8')) as Expectation
-    const plan = detect(openTree(join(ROOT, name)))
+    const plan = detect(await openTree(join(ROOT, name)))
     expect(plan).toMatchObject(fields)
     for (const text of dockerfile_contains) expect(plan.dockerfile).toContain(text)
     for (const text of dockerfile_excludes) expect(plan.dockerfile).not.toContain(text)

@@ -323,7 +323,7 @@ describe('a generated Dockerfile builds, and its image serves without being root
       // An engine that has run this before would take the installation from its cache.
       const manifest = files['package.json']?.replace('{', `{"description":"${newId('rel')}",`)
       const context = repository({ ...files, ...(manifest ? { 'package.json': manifest } : {}) })
-      const plan = detect(openTree(context))
+      const plan = detect(await openTree(context))
       expect(plan.stack).toBe(stack)
       const log: string[] = []
       const image = await buildImage(context, plan.dockerfile, log)
@@ -388,15 +388,15 @@ const site = (build: string, output?: string) => ({
 })
 
 describe('the folder of a site that a build leaves', () => {
-  const planned = (files: Record<string, string>) => {
+  const planned = async (files: Record<string, string>) => {
     const context = repository(files)
     // Without packages of the framework, which the build of these samples does not use.
-    const plan = detect(openTree(context), { install_command: 'true' })
+    const plan = detect(await openTree(context), { install_command: 'true' })
     return { context, plan }
   }
 
   test('is found where the build wrote it, although another one was expected', async () => {
-    const { context, plan } = planned(
+    const { context, plan } = await planned(
       site('mkdir -p packages/out && echo made > packages/out/index.html', '@rsbuild/core'),
     )
     expect(plan.explanation).toContainEqual(
@@ -409,7 +409,7 @@ describe('the folder of a site that a build leaves', () => {
   }, 120_000)
 
   test('is told by its name when the build left none: neither a template nor a command is taken for it', async () => {
-    const { context, plan } = planned(site('true', '@rsbuild/core'))
+    const { context, plan } = await planned(site('true', '@rsbuild/core'))
     await expect(buildImage(context, plan.dockerfile)).rejects.toMatchObject({
       cause: { message: 'The build left no folder `dist`.' },
     })
@@ -432,7 +432,7 @@ describe('what a tool of the build keeps in its cache', () => {
         '{"name":"kept","scripts":{"build":"node build.js","start":"node a.js"},"dependencies":{"next":"15"}}',
       'build.js': build,
     })
-    const { dockerfile } = detect(openTree(context), { install_command: 'true' })
+    const { dockerfile } = detect(await openTree(context), { install_command: 'true' })
     const scope = newId('app')
     const told = async (mount_scope: string) => {
       writeFileSync(join(context, 'changed.txt'), newId('run'))

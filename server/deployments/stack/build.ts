@@ -145,7 +145,7 @@ async function build(
   const source =
     root === undefined ? sourceDirectory(context, step.payload.deployment_id) : sourceFolder(root, folder)
   const named = dockerfile ?? 'Dockerfile'
-  const text = inline ?? context.ports.sourceTree(source).read(named)
+  const text = inline ?? (await context.ports.sourceTree(source)).read(named)
   if (text === undefined)
     throw new Fatal(
       'dockerfile_missing',

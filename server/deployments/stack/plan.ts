@@ -44,7 +44,7 @@ export async function readStack(
   const { ComposeError, parseCompose } = await import('#server/compose/parse')
   const { deployment_id } = step.payload
   const folder = stackFolder(context, deployment_id, app)
-  const tree = folder === undefined ? undefined : context.ports.sourceTree(folder)
+  const tree = folder === undefined ? undefined : await context.ports.sourceTree(folder)
   const { text, directory, path } = composeFileOf(app.configuration, tree)
   if (text === undefined)
     throw new Fatal(

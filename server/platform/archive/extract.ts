@@ -162,10 +162,12 @@ function createUnpacker(root: string, limits: ArchiveLimits) {
       for (const { path, target } of links) await symlink(target, join(root, path))
     },
     /** Checked against the folder that becomes the result. */
-    async checkLinks(top: string): Promise<void> {
-      for (const { path } of links)
+    async checkLinks(top: string, signal: AbortSignal): Promise<void> {
+      for (const { path } of links) {
+        signal.throwIfAborted()
         if (!(await linkStaysInside(top, join(root, path))))
           throw unsafe('it holds a link that leads out of its folder')
+      }
     },
     get result() {
       return { files, size_bytes }
@@ -270,7 +272,7 @@ async function extractInto(
     await unpacker.writeLinks()
     const stripped = await findTop(staging)
     const top = stripped === undefined ? staging : join(staging, stripped)
-    await unpacker.checkLinks(top)
+    await unpacker.checkLinks(top, signal)
     await rm(join(top, '.git'), { recursive: true, force: true })
     await openFolders(top)
     signal.throwIfAborted()

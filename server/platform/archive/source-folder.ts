@@ -15,10 +15,10 @@ export class BaseDirectoryError extends Error {
  * nowhere else on this machine.
  */
 export function sourceFolder(source: string, base_directory: string): string {
-  const root = realpathSync(source)
+  const root = realpathSync.native(source)
   let folder: string
   try {
-    folder = realpathSync(join(root, base_directory))
+    folder = realpathSync.native(join(root, base_directory))
   } catch {
     throw new BaseDirectoryError(base_directory, 'is not in the source.')
   }

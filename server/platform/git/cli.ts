@@ -249,7 +249,7 @@ export function createGit(options: GitOptions): Git {
     const fetched = join(session.directory, 'fetched')
     await rename(join(session.repository, '.git'), fetched)
     const [written_bytes] = await Promise.all([
-      sweep(session.repository, owner, checkout.onLog),
+      sweep(session.repository, owner, checkout.onLog, session.signal),
       rm(fetched, { recursive: true, force: true }),
     ])
     // Attributes may ask for another encoding, in which the same files are larger.

@@ -12,12 +12,14 @@ export async function sweep(
   root: string,
   owner: { uid: number; gid: number } | undefined,
   onLog: (line: string) => void,
+  signal: AbortSignal,
 ): Promise<number> {
   let size_bytes = 0
   const visit = async (directory: string): Promise<void> => {
     if (owner) await lchown(directory, owner.uid, owner.gid)
     await chmod(directory, 0o755)
     for (const entry of await readdir(directory, { withFileTypes: true })) {
+      signal.throwIfAborted()
       const path = join(directory, entry.name)
       if (entry.isDirectory()) await visit(path)
       else if (entry.isSymbolicLink()) await visitLink(path)
