@@ -3,6 +3,12 @@ import { forgetSome } from '../forget.ts'
 import { orderBy, type Wanted, wantedJson, type Span } from '#server/kernel/page'
 import type { JobRow, JobStatus, StepRow, StepStatus } from './definition.ts'
 
+/**
+ * Jobs that have not ended, as the indexes of those have it: SQLite takes an index of a part of the rows only where
+ * a query says the same words. Those that have ended are many, and nobody's next.
+ */
+const IS_OPEN = (job: string) => `${job}.status IN ('queued', 'running', 'undoing')`
+
 /** SQL of jobs and their steps. */
 export function createJobRepository(db: Db) {
   return {
@@ -41,9 +47,9 @@ export function createJobRepository(db: Db) {
     runnable: (limit: number, without: readonly string[] = []) =>
       db
         .sql(
-          `SELECT * FROM jobs j WHERE status = 'queued'
+          `SELECT * FROM jobs j WHERE status = 'queued' AND ${IS_OPEN('j')}
          AND coalesce(project_id, '') NOT IN (SELECT value FROM json_each(@without))
-         AND NOT EXISTS (SELECT 1 FROM jobs b WHERE b.lane = j.lane AND (b.status IN ('running', 'undoing') OR (b.status = 'queued' AND b.rowid < j.rowid)))
+         AND NOT EXISTS (SELECT 1 FROM jobs b WHERE b.lane = j.lane AND ${IS_OPEN('b')} AND (b.status <> 'queued' OR b.rowid < j.rowid))
        ORDER BY rowid LIMIT @limit`,
         )
         .all({ limit, without: JSON.stringify(without) }) as JobRow[],
