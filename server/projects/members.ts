@@ -42,6 +42,16 @@ const view = ({ user_id, email, name, role, created_at }: MemberRow): ProjectMem
   status: 'active',
   created_at,
 })
+/**
+ * Projects that one user may be in: who they are is read with each of their requests, and so are their roles in all
+ * of them.
+ */
+const MOST_OF_USER = 1_000
+/**
+ * Projects that have no owner but one member. What a project may have is limited, and work takes turns by projects:
+ * whoever makes as many as they like has no limits.
+ */
+const MOST_OWNED_ALONE = 100
 const LAST_OWNER = 'This is the last owner of the project. Make somebody else an owner first.'
 
 /** Who may do what in a project. */
@@ -89,7 +99,19 @@ export function createMembers({ db, clock, audit, events, repository, people }: 
     repository.addMember(project_id, user.id, role, clock.iso())
     emit(actor, 'add', project_id, user, null, role)
   }
+  const requireRoom = (user_id: string, whose: string) => {
+    if (repository.rolesOf(user_id).length >= MOST_OF_USER)
+      throw conflict(`${whose} in ${MOST_OF_USER} projects, which is the most. Remove some of them first.`)
+  }
   return {
+    /** Throws 409 for a member who has as many projects as one may have. Call it in the transaction that makes one. */
+    requireRoomForOwn(user_id: string): void {
+      requireRoom(user_id, 'You are')
+      if (repository.onlyOwnedBy(user_id).length >= MOST_OWNED_ALONE)
+        throw conflict(
+          `You are the only owner of ${MOST_OWNED_ALONE} projects. Delete one that nothing is in any more, or ask an administrator to make another.`,
+        )
+    },
     list(project_id: string, paging: Paging) {
       const { rows, total } = repository.members(project_id, ...limits(paging))
       return paged({ rows: rows.map(view), total }, paging)
@@ -120,6 +142,7 @@ export function createMembers({ db, clock, audit, events, repository, people }: 
           )
         if (repository.member(project_id, user.id))
           throw conflict('This user is a member of the project already.')
+        requireRoom(user.id, 'This user is')
         insert(actor, project_id, user, role)
         return view(get(project_id, user.id))
       })

@@ -174,6 +174,7 @@ export function createProjects(options: ProjectOptions) {
       if (actor.only_projects) throw forbidden('This API key is limited to other projects.')
       return db.tx(() => {
         requireFreeName(actor, given.name, '')
+        if (!isAdministrator(actor)) members.requireRoomForOwn(actor.user_id)
         const row: ProjectRow = {
           id: newId('prj'),
           ...given,
