@@ -1,5 +1,9 @@
 import { subscribe } from 'node:diagnostics_channel'
 import { type IncomingMessage, Server } from 'node:http'
+import type { Socket } from 'node:net'
+import { compileNetworks } from '#server/kernel/networks'
+import { peerOf } from '#server/identity/login-limit'
+import { plainAddress } from './request.ts'
 
 /**
  * What a connection may take its time for. The whole request has an hour, since an upload of gigabytes may
@@ -17,13 +21,51 @@ const LIMITS = {
 }
 
 /**
- * Ends connections that send their headers too slowly, or nothing at all, for every HTTP server of this
+ * Connections that are open at once. Each takes a descriptor of the process, which has 65,536 for all that it does:
+ * without any left it reads no file and reaches no engine.
+ */
+const MOST = { of_address: 2_000, of_all: 8_000 }
+/** Of this machine: the edge, which bounds its own clients, and whoever has come in already. */
+const isOfThisMachine = compileNetworks(['127.0.0.0/8', '::1'])
+
+/** Ends further connections of an address that has so many, and of all addresses but our own. */
+export function holdConnections(
+  server: Server,
+  { of_address, of_all, isOwn }: { of_address: number; of_all: number; isOwn(address: string): boolean },
+): void {
+  const open = new Map<string, number>()
+  let total = 0
+  server.prependListener('connection', (socket: Socket) => {
+    const address = plainAddress(socket.remoteAddress ?? '')
+    if (isOwn(address)) return
+    const peer = peerOf(address)
+    const count = open.get(peer) ?? 0
+    if (count >= of_address || total >= of_all) return void socket.destroy()
+    open.set(peer, count + 1)
+    total += 1
+    socket.once('close', () => {
+      total -= 1
+      const left = open.get(peer)! - 1
+      if (left > 0) open.set(peer, left)
+      else open.delete(peer)
+    })
+  })
+}
+
+/**
+ * Ends connections that send their headers too slowly, or nothing at all, and bounds how many there are, for every HTTP server of this
  * process that listens from now on. Nitro makes its server itself and hands it to nobody; Node tells of it
  * just before it listens, when all limits can still be set.
  */
 export function limitConnections(): void {
+  const held = new WeakSet<Server>()
   subscribe('tracing:net.server.listen:asyncStart', (message) => {
     const { server } = message as { server?: unknown }
-    if (server instanceof Server) Object.assign(server, LIMITS)
+    if (!(server instanceof Server)) return
+    Object.assign(server, LIMITS)
+    // One that moves to another address listens a second time.
+    if (held.has(server)) return
+    held.add(server)
+    holdConnections(server, { ...MOST, isOwn: isOfThisMachine })
   })
 }

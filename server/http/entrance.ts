@@ -6,7 +6,7 @@ import { allowOrigin, answerPreflight } from './cors.ts'
 import { SECURITY_HEADERS, toErrorAnswer } from './errors.ts'
 import { decodeSegment } from './input.ts'
 import { rawPath, requestId } from './request.ts'
-import { endUntaken } from './untaken.ts'
+import { endUnsent, endUntaken } from './untaken.ts'
 import { createRouteTable, segmentsOf, type ServedRoute } from './route-table.ts'
 
 /** Served below `/api` without being an endpoint: the WebSocket answers a plain GET itself. */
@@ -22,6 +22,7 @@ export function createEntrance(routes: readonly ServedRoute[]): (event: H3Event)
   const table = createRouteTable([...routes, ...BESIDES])
   return (event) => {
     endUntaken(event.node)
+    endUnsent(event.node)
     setResponseHeader(event, 'X-Request-Id', requestId(event))
     for (const [name, value] of Object.entries(SECURITY_HEADERS)) setResponseHeader(event, name, value)
     if ((event.node.req.url ?? '').length > MAX_URL_BYTES)

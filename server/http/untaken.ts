@@ -21,6 +21,23 @@ export function endUntaken({ req: { socket }, res }: Exchange, patience_ms = PAT
   })
 }
 
+/** So long the rest of a body may take that was answered before it was there: as long as a whole body. */
+const REST_MS = 30_000
+
+/**
+ * Ends the connection of a client that sends on and on what nobody reads. A request may last an hour, for the sake of
+ * uploads; one that was answered already would hold a connection for as long, for a byte every few seconds.
+ */
+export function endUnsent({ req, res }: Exchange, patience_ms = REST_MS): void {
+  res.once('finish', () => {
+    if (req.complete) return
+    const timer = setTimeout(() => req.socket.destroy(), patience_ms)
+    timer.unref()
+    const arrived = () => clearTimeout(timer)
+    req.once('end', arrived).once('close', arrived)
+  })
+}
+
 /** What is to be done at the end of a connection: one listener for all that is under way on it. */
 const ends = new WeakMap<Socket, Set<() => void>>()
 function atEndOf(socket: Socket): Set<() => void> {

@@ -2,7 +2,7 @@ import { once } from 'node:events'
 import { createServer, type Server } from 'node:http'
 import { type AddressInfo, connect, type Socket } from 'node:net'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { endUntaken } from '#server/http/untaken'
+import { endUnsent, endUntaken } from '#server/http/untaken'
 import { poll } from '#test/support/poll'
 import { by, startTinyApi, type TinyApi } from './tiny-api.ts'
 
@@ -83,6 +83,41 @@ describe('a client that takes nothing of an answer', () => {
     const { client, connection } = await ask('/late')
     await once(connection, 'timeout')
     answered()
+    const [text] = (await once(client, 'data')) as [Buffer]
+    expect(text.toString()).toContain('200 OK')
+    client.destroy()
+  })
+})
+
+describe('the rest of a body that was answered before it was there', () => {
+  let server: Server
+  beforeAll(async () => {
+    server = createServer((req, res) => {
+      endUnsent({ req, res }, 50)
+      req.resume()
+      res.end('answered')
+    })
+    server.listen(0, '127.0.0.1')
+    await once(server, 'listening')
+  })
+  afterAll(() => void server.close())
+  /** Sends the head of a request with a body of so many bytes. */
+  const begin = async (bytes: number) => {
+    const client = connect((server.address() as AddressInfo).port, '127.0.0.1').on('error', () => undefined)
+    client.write(`POST / HTTP/1.1\r\nHost: x\r\nContent-Length: ${bytes}\r\n\r\n`)
+    await once(client, 'data')
+    return client
+  }
+
+  it('keeps its connection for no longer than a body may take, however it drips', async () => {
+    const client = await begin(60_000)
+    const drip = setInterval(() => client.write('x'), 20)
+    await once(client, 'close')
+    clearInterval(drip)
+  })
+  it('leaves the connection to the next request once it is there', async () => {
+    const client = await begin(20)
+    client.write(`${'x'.repeat(20)}GET / HTTP/1.1\r\nHost: x\r\n\r\n`)
     const [text] = (await once(client, 'data')) as [Buffer]
     expect(text.toString()).toContain('200 OK')
     client.destroy()
