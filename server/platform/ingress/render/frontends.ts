@@ -1,5 +1,6 @@
 import { BY_PATH, CHALLENGES_MAP, HOSTS_MAP, PATHS_MAP, WILDCARDS_MAP } from './maps.ts'
 import type { EdgeSettings } from '../edge-settings.ts'
+import { CROWD, renderCrowd } from './crowd.ts'
 import { renderHttp3 } from './http3.ts'
 import { renderLog, UNLOGGED } from './log.ts'
 
@@ -8,6 +9,8 @@ export const renderFrontends = (settings: EdgeSettings): string[] => [
   ...renderHttp(settings),
   '',
   ...renderHttps(settings),
+  '',
+  ...CROWD,
   '',
   ...HANDOVER,
 ]
@@ -69,6 +72,7 @@ function renderRouting(
 ): string[] {
   return [
     `  bind ${handoverSocket(proto)} user haproxy accept-proxy`,
+    ...renderCrowd(settings),
     ...renderLog(settings),
     '  option disable-h2-upgrade',
     '  acl routed var(txn.route) -m beg b',

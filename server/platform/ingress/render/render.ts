@@ -50,10 +50,16 @@ export function serverName(server: RouteServer, probed: boolean): string {
   return `${server.address}_${server.port}${probed ? '_probed' : ''}`
 }
 
+/**
+ * Requests that an instance may have before it, open WebSockets too. One that has come to a standstill would else
+ * collect them, for as long as it may take to answer, until the edge has no connection left for any other app.
+ */
+const MOST_BEFORE_ONE = 10_000
+
 /** The part of a server line, or of an `add server` command, behind the name. */
 export function serverArguments(server: RouteServer, probed: boolean): string {
   const address = server.address.includes(':') ? `[${server.address}]` : server.address
-  return `${address}:${server.port}${probed ? ' check inter 2s downinter 1s fall 2 rise 1' : ''}`
+  return `${address}:${server.port} maxconn ${MOST_BEFORE_ONE}${probed ? ' check inter 2s downinter 1s fall 2 rise 1' : ''}`
 }
 
 /** The servers of a route by name. */
