@@ -1,6 +1,7 @@
 import { getDomain } from 'tldts'
 import type { Clock } from '#server/kernel/clock'
 import type { Db } from '#server/kernel/db'
+import { forgetSome } from '#server/kernel/forget'
 
 const HOUR_MS = 3_600_000
 const DAY_MS = 24 * HOUR_MS
@@ -67,8 +68,8 @@ export interface Budget {
   /** When an order for these names may be placed, with the reason for waiting; undefined: now. */
   waitFor(names: readonly string[]): { until: string; reason: string } | undefined
   record(kind: Limit['kind'], names: readonly string[]): void
-  /** Forgets what no limit looks at any more. */
-  prune(): void
+  /** Forgets some of what no limit looks at any more; returns how much. */
+  prune(): number
 }
 
 /** What an attempt counts against: the server, each registered domain, or each name. */
@@ -118,8 +119,10 @@ export function createBudget(db: Db, clock: Clock): Budget {
         )
     },
     prune: () =>
-      void db
-        .sql('DELETE FROM acme_attempts WHERE created_at < ?')
-        .run(new Date(clock.now() - 8 * DAY_MS).toISOString()),
+      forgetSome(
+        db,
+        { table: 'acme_attempts', where: 'created_at < ?' },
+        new Date(clock.now() - 8 * DAY_MS).toISOString(),
+      ),
   }
 }

@@ -27,5 +27,6 @@ export default defineModule({
   // Attempts for certificates that run at once.
   pools: { certificate: 4 },
   create: createCertificatesDomain,
+  retention: { acme_attempts: (own) => own.pruneAttempts() },
   schedules: [{ name: 'renew', cron: '*/5 * * * *', task: 'certificates', run: (own) => own.pass() }],
 })

@@ -118,7 +118,6 @@ export function createSchedule({
     /** One pass; called every few minutes. Never rejects: what fails now is tried at the next pass. */
     async pass(): Promise<{ certificates: number }> {
       for (const part of [mendInterrupted, watchExpiry, beginDue]) db.tx(part)
-      budget.prune()
       if (accounts.isRotationDue())
         await accounts
           .rotateKey(AbortSignal.timeout(60_000))

@@ -265,6 +265,8 @@ export function createCertificates(options: CertificateOptions) {
       })
       return schedule.pass()
     },
+    /** Forgets some of the attempts that no limit looks at any more; returns how many. */
+    pruneAttempts: budget.prune,
     rotateAccountKey: accounts.rotateKey,
   }
 }

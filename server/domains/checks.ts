@@ -202,7 +202,6 @@ export function createDomainChecks({
     soon,
     /** Looks at every domain whose time has come; woken every minute. Returns how many. */
     async pass(): Promise<number> {
-      repository.pruneCoolDowns(clock.iso())
       const due = repository.due(clock.iso(), BATCH)
       for (let at = 0; at < due.length; at += AT_ONCE) {
         await Promise.all(

@@ -73,6 +73,7 @@ export default defineModule({
       run: async (own) => ({ checked: await own.checks.pass() }),
     },
   ],
+  retention: { domain_cooldowns: (own) => own.pruneCoolDowns() },
   app: {
     moved: (own, app_id, from) => own.moved(app_id, from),
     removed: (own, app_id) => own.releaseAll(app_id),

@@ -1,4 +1,5 @@
 import type { Db } from '#server/kernel/db'
+import { forgetSome } from '#server/kernel/forget'
 import { type Page, selectPage, type Wanted, type Span } from '#server/kernel/page'
 import type { Domain, DomainStatus } from './schema.ts'
 
@@ -222,7 +223,9 @@ export function createDomainRepository(db: Db) {
     /** Forgets that this project has lately given up this very name. */
     endOwnCoolDown: (hostname: string, project_id: string) =>
       db.sql('DELETE FROM domain_cooldowns WHERE hostname = ? AND project_id = ?').run(hostname, project_id),
-    pruneCoolDowns: (now: string) => db.sql('DELETE FROM domain_cooldowns WHERE until <= ?').run(now).changes,
+    /** Forgets some of the names whose time is over; returns how many. */
+    pruneCoolDowns: (now: string) =>
+      forgetSome(db, { table: 'domain_cooldowns', where: 'until <= ?' }, now),
     due: (now: string, limit: number) =>
       db
         .sql('SELECT id FROM domains WHERE next_check_at <= ? ORDER BY next_check_at LIMIT ?')

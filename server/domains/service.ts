@@ -295,6 +295,8 @@ export function createDomains(options: DomainOptions) {
           ports.certify({ ...view(row), ssl_mode: 'off' })
         })
       }),
+    /** Forgets some of the names that no project is kept from any more; returns how many. */
+    pruneCoolDowns: (): number => repository.pruneCoolDowns(clock.iso()),
     /** Removes the names of an app that goes; its project alone may take them again for a while. */
     releaseAll(app_id: string): void {
       for (const row of repository.ofApp(app_id)) ownership.release(row)

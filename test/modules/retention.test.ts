@@ -10,9 +10,15 @@ beforeAll(async () => {
 })
 afterAll(() => api.close())
 
-const ROWS = 3 * FORGOTTEN_AT_ONCE
+const ROWS = 5 * FORGOTTEN_AT_ONCE
 const OLD = '2020-01-01T00:00:00.000Z'
-const TIMES: Record<string, string> = { scaling_decisions: 'at', alert_history: 'fired_at' }
+/** Column of a table that holds that time, where it is another than most have. */
+const TIMES: Record<string, string> = {
+  scaling_decisions: 'at',
+  alert_history: 'fired_at',
+  domain_cooldowns: 'until',
+  uptime_results: 'last_error',
+}
 
 /** One old row of each table that grows with what users do; `n` makes it another one. */
 function fillers(): Record<string, (n: number) => unknown> {
@@ -88,6 +94,15 @@ function fillers(): Record<string, (n: number) => unknown> {
         OLD,
         OLD,
       ),
+    domain_cooldowns: (n) =>
+      run(`INSERT INTO domain_cooldowns VALUES (?, 'prj_1', ?)`, `${n}.example.com`, OLD),
+    acme_attempts: () =>
+      run(
+        `INSERT INTO acme_attempts (kind, subject, created_at) VALUES ('issued', 'example.com', ?)`,
+        OLD,
+      ),
+    uptime_results: (n) =>
+      run(`INSERT INTO uptime_results VALUES ('upt_1', 300, ?, 1, 1, 0, 0, ?)`, n * 300, OLD),
     password_resets: (n) =>
       run(
         'INSERT INTO password_resets (user_id, token_hash, created_at, expires_at) VALUES (?, ?, ?, ?)',
@@ -106,6 +121,10 @@ it('what is past its time is forgotten in pieces, between which others are serve
     `INSERT INTO cron_jobs (id, project_id, app_id, name, expression, timezone, timeout_s, overlap, catch_up, retries, retry_delay_s, enabled, source, created_at, updated_at)
      VALUES ('cron_1', 'prj_1', 'app_1', 'x', '* * * * *', 'UTC', 60, 'forbid', 'none', 0, 0, 0, 'api', ?, ?)`,
   ).run(OLD, OLD)
+  db.sql(
+    `INSERT INTO uptime_checks (id, project_id, name, kind, target, interval_s, timeout_s, failures_needed, enabled, status, next_at, created_at, updated_at)
+     VALUES ('upt_1', 'prj_1', 'x', 'tcp', 'x:1', 60, 10, 2, 0, 'unknown', ?, ?, ?)`,
+  ).run(OLD, OLD, OLD)
   const tables = fillers()
   db.tx(() => {
     for (const fill of Object.values(tables)) for (let n = 0; n < ROWS; n += 1) fill(n)

@@ -1,4 +1,5 @@
 import type { Db } from '#server/kernel/db'
+import { forgetSome } from '#server/kernel/forget'
 import { type Page, selectPage, type Wanted, type Span } from '#server/kernel/page'
 import type { UptimeTarget } from './probe.ts'
 
@@ -117,11 +118,19 @@ export function createUptimeRepository(db: Db) {
         )
         .get(check_id, from) as Pick<ResultRow, 'checks' | 'failures' | 'latency_sum_ms'>,
     ids: () => db.sql('SELECT id FROM uptime_checks').pluck().all() as string[],
-    /** Forgets what a check saw before a time: an interval at a time while it goes on. */
+    /** Forgets some of what a check saw before a time; returns how much. */
     prune: (check_id: string, step_s: number, before: number) =>
-      db
-        .sql('DELETE FROM uptime_results WHERE check_id = ? AND step_s = ? AND at < ?')
-        .run(check_id, step_s, before).changes,
+      forgetSome(
+        db,
+        {
+          table: 'uptime_results',
+          where: 'check_id = ? AND step_s = ? AND at < ?',
+          key: 'check_id, step_s, at',
+        },
+        check_id,
+        step_s,
+        before,
+      ),
   }
 }
 export type UptimeRepository = ReturnType<typeof createUptimeRepository>

@@ -1,10 +1,10 @@
-import { setImmediate } from 'node:timers/promises'
 import { type Actor, PLATFORM, visibleProjects } from '#server/kernel/access'
 import type { AuditTrail } from '#server/kernel/audit'
 import type { Clock } from '#server/kernel/clock'
 import type { Db } from '#server/kernel/db'
 import { conflict, invalid, notFound } from '#server/kernel/errors'
 import type { Events } from '#server/kernel/events'
+import { forgetAll } from '#server/kernel/forget'
 import { newId } from '#server/kernel/ids'
 import type { Log } from '#server/kernel/log'
 import { limits, paged, type Paging } from '#server/kernel/schemas'
@@ -268,8 +268,8 @@ export function createUptime({ db, clock, log, events, audit, policy, tools, por
     async prune(): Promise<number> {
       let count = 0
       for (const id of checks.ids()) {
-        for (const { step_s, kept_s } of RESULT_STEPS) count += checks.prune(id, step_s, now_s() - kept_s)
-        await setImmediate()
+        for (const { step_s, kept_s } of RESULT_STEPS)
+          count += (await forgetAll(() => checks.prune(id, step_s, now_s() - kept_s))) ?? 0
       }
       return count
     },
