@@ -41,18 +41,23 @@ export function createMetricRepository(db: Db) {
           `SELECT ${columns} FROM metrics WHERE subject = ? AND step_s = ? AND at >= ? AND at < ? ORDER BY at`,
         )
         .all(subject, step_s, from, to) as Interval[],
-    /** Intervals of all subjects, by subject and age. */
-    all: (step_s: number, from: number, to: number) =>
+    /** Subjects that have intervals which begin in a time. */
+    subjects: (step_s: number, from: number, to: number) =>
       db
         .sql(
-          `SELECT subject, ${columns} FROM metrics INDEXED BY metrics_age WHERE step_s = ? AND at >= ? AND at < ?
-           ORDER BY subject, at`,
+          `SELECT DISTINCT subject FROM metrics INDEXED BY metrics_age WHERE step_s = ? AND at >= ? AND at < ?`,
         )
-        .all(step_s, from, to) as (Interval & { subject: number })[],
+        .pluck()
+        .all(step_s, from, to) as number[],
+    isThere: (subject: number): boolean =>
+      db.sql('SELECT 1 FROM metric_subjects WHERE number = ?').get(subject) !== undefined,
     latest: (step_s: number) =>
       db.sql('SELECT max(at) FROM metrics WHERE step_s = ?').pluck().get(step_s) as number | null,
-    oldest: (step_s: number) =>
-      db.sql('SELECT min(at) FROM metrics WHERE step_s = ?').pluck().get(step_s) as number | null,
+    /** The first interval that begins at or after a time. */
+    oldest: (step_s: number, from: number) =>
+      db.sql('SELECT min(at) FROM metrics WHERE step_s = ? AND at >= ?').pluck().get(step_s, from) as
+        | number
+        | null,
     /** Forgets some of the intervals from before a time; returns how many. */
     prune: (step_s: number, before: number) =>
       forgetSome(

@@ -115,6 +115,66 @@ describe('samples', () => {
     expect(await mostChangedAtOnce(kernel.db, rollUp)).toBeLessThanOrEqual(2 * FORGOTTEN_AT_ONCE)
     for (const step_s of [10, 60, 3600]) expect(metrics.range(app, step_s, 0, now_s())).toEqual([])
   })
+  it('that many have left behind are added up in pieces, between which others are served', async () => {
+    const metrics = createMetricRepository(kernel.db)
+    const first = now_s()
+    kernel.db.tx(() => {
+      for (let n = 0; n < 100; n++)
+        for (let minute = 0; minute < 60; minute++)
+          metrics.write(metrics.number('app', `app_${n}`), 60, sample(first + minute * 60))
+    })
+    kernel.clock.advance(3_600_000)
+    let read = 0
+    let most = 0
+    const look = (): void => {
+      most = Math.max(most, read)
+      read = 0
+      next = setImmediate(look)
+    }
+    let next = setImmediate(look)
+    const range: typeof metrics.range = (...asked) => {
+      const rows = metrics.range(...asked)
+      read += rows.length
+      return rows
+    }
+    await createRollup({ ...kernel, metrics: { ...metrics, range } })()
+    clearImmediate(next)
+    expect(most).toBeGreaterThan(0)
+    expect(most).toBeLessThanOrEqual(20 * 60)
+    expect(metrics.range(metrics.find('app', 'app_99')!, 3600, 0, now_s())).toMatchObject([{ samples: 60 }])
+  })
+  it('of each minute are written in a turn of their own, and a year without any is passed over', async () => {
+    const metrics = createMetricRepository(kernel.db)
+    write(metrics, 60)
+    kernel.clock.advance(365 * 86_400_000)
+    const app = write(metrics, 180)
+    let asked = 0
+    const oldest: typeof metrics.oldest = (...given) => {
+      asked++
+      return metrics.oldest(...given)
+    }
+    const rollUp = createRollup({ ...kernel, metrics: { ...metrics, oldest, prune: () => 0 } })
+    expect(await mostChangedAtOnce(kernel.db, rollUp)).toBe(1)
+    expect(metrics.range(app, 60, 0, now_s())).toHaveLength(40)
+    expect(asked).toBeLessThan(60)
+  })
+  it('of what goes while they are added up are left out', async () => {
+    const metrics = createMetricRepository(kernel.db)
+    const gone = write(metrics, 6)
+    const rollUp = createRollup({
+      ...kernel,
+      metrics: {
+        ...metrics,
+        range(...asked) {
+          const rows = metrics.range(...asked)
+          metrics.forget('app', 'app_1')
+          return rows
+        },
+      },
+    })
+    await rollUp()
+    expect(metrics.range(gone, 60, 0, now_s())).toEqual([])
+  })
   it('of an app are gone with it', () => {
     const metrics = createMetricRepository(kernel.db)
     const app = write(metrics, 6)
