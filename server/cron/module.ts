@@ -44,7 +44,10 @@ export default defineModule({
     })
   },
   schedules: [{ name: 'due', cron: '* * * * *', task: 'cron', run: (own) => own.tick() }],
-  app: { removed: (own, app_id) => own.release(app_id) },
+  app: {
+    history: (own, app_id) => own.forgetHistory(app_id),
+    removed: (own, app_id) => own.release(app_id),
+  },
   retention: {
     cron_runs: (own, _use, { clock }) =>
       own.prune(new Date(clock.now() - DAYS_KEPT * 86_400_000).toISOString()),

@@ -169,6 +169,16 @@ export function createCronRepository(db: Db) {
         cron_job_id,
         kept,
       ),
+    /** Forgets some of the ended runs of all jobs of an app; returns how many. */
+    forgetRuns: (app_id: string): number =>
+      forgetSome(
+        db,
+        {
+          table: 'cron_runs',
+          where: `cron_job_id IN (SELECT id FROM cron_jobs WHERE app_id = ?) AND NOT ${OPEN}`,
+        },
+        app_id,
+      ),
   }
 }
 export type CronRepository = ReturnType<typeof createCronRepository>

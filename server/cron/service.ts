@@ -230,6 +230,8 @@ export function createCron({ db, clock, events, jobs, secrets, log, audit, ports
     release(app_id: string) {
       for (const run of repository.openRunsOfApp(app_id)) if (run.job_id) jobs.cancel(run.job_id)
     },
+    /** Forgets some of the runs of an app that is going; returns how many. */
+    forgetHistory: repository.forgetRuns,
     /** Forgets runs of the past; returns how many. */
     async prune(before: string): Promise<number> {
       let count = 0

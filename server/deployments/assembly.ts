@@ -155,6 +155,8 @@ function deployPorts(
   }
 }
 
+/** Deployments of an app that go with its row; until then its pages have something to show. */
+const DEPLOYMENTS_LEFT = 100
 /** Seconds for an app to end that wrote too much. */
 const LAYER_GRACE_S = 5
 
@@ -200,6 +202,7 @@ export function createDeploymentsDomain(base: Base, use: DeploymentNeeds): Deplo
     takeFinalBackup: (backup_id, signal) => use.backups.final.take(backup_id, signal),
     dropFinalBackup: (backup_id, error) => use.backups.final.drop(backup_id, error),
     keepApp: (id, was, error) => use.apps.keep(id, was, error),
+    forgetHistory: (id, signal) => base.modules.app.history(id, signal),
     removeApp(id) {
       base.modules.app.removed(id)
       use.apps.remove(id)
@@ -242,6 +245,12 @@ export function createDeploymentsDomain(base: Base, use: DeploymentNeeds): Deplo
   return {
     ...deployments,
     layers,
+    forgetHistory: (app_id) =>
+      context.deployments.forgetOld(
+        app_id,
+        use.apps.deployed(app_id)?.live_deployment_id ?? '',
+        DEPLOYMENTS_LEFT,
+      ),
     pruneMirrors: () => context.git.pruneMirrors(clock.now()),
     async stopApp(app_id, reason) {
       if (desired_state.busy(app_id)) return 'busy'

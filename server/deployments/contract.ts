@@ -22,6 +22,8 @@ export interface DeploymentsDomain extends Deployments {
   pruneMirrors(): Promise<void>
   /** Stops an app that is meant to run and that no job is about. */
   stopApp(app_id: string, reason: { code: FailureCode; error: string }): Promise<'stopped' | 'idle' | 'busy'>
+  /** Forgets some of the deployments of an app that is going; returns how many. */
+  forgetHistory(app_id: string): number
   logs: DeploymentLogs
   runtime: Runtime
   reconciler: Reconciler

@@ -1,6 +1,7 @@
 import { removeTree } from '#server/kernel/removal'
 import { rmSync } from 'node:fs'
 import { join } from 'node:path'
+import { setImmediate } from 'node:timers/promises'
 import { defineJob, type JobDefinition } from '#server/kernel/jobs/definition'
 import { redactor } from '#server/kernel/redact'
 import { classify } from './classify.ts'
@@ -23,6 +24,8 @@ export interface LifecyclePayload {
   /** With a start or a deletion: what the app was before, which it is again when that fails. */
   was?: string
 }
+/** Deployments that are looked at in one piece. */
+const LOOKED_AT = 100
 /** What a start that fails is to an app that was not simply stopped before. */
 const FAILED_START = new Map<string, 'crash' | 'lose'>([
   ['crashed', 'crash'],
@@ -37,6 +40,8 @@ interface StartState {
 export interface LifecyclePorts {
   /** Queues a deployment that makes the image of what is live anew and runs it. */
   rebuild(app_id: string): void
+  /** Forgets piece by piece what gathered about an app. */
+  forgetHistory(app_id: string, signal: AbortSignal): Promise<void>
   removeApp(app_id: string): void
   /** Takes the final backup and answers once it is whole; throws when it cannot be taken. */
   takeFinalBackup(backup_id: string, signal: AbortSignal): Promise<void>
@@ -151,6 +156,22 @@ function startJob(
   })
 }
 
+/** Removes what the deployments of an app have on the disk; others are served after each hundred of them. */
+async function removeFiles(context: DeployContext, app_id: string, signal: AbortSignal): Promise<void> {
+  for (let at = 0; ; at += LOOKED_AT) {
+    signal.throwIfAborted()
+    const { rows } = context.deployments.history(app_id, LOOKED_AT, at)
+    for (const row of rows) {
+      context.logs.remove(row.id)
+      await removeTree(join(context.work_directory, row.id))
+      const { upload } = requestOf(row)
+      if (upload) rmSync(join(context.uploads_directory, upload), { force: true })
+    }
+    if (rows.length < LOOKED_AT) return
+    await setImmediate()
+  }
+}
+
 /**
  * Removes everything that belongs to an app; the row goes last, so that a crash leaves something to go on
  * with.
@@ -199,15 +220,15 @@ function deleteJob(context: DeployContext, ports: LifecyclePorts): JobDefinition
       {
         name: 'files',
         irrevocable: true,
-        async run({ payload }) {
-          for (const row of context.deployments.history(payload.app_id, -1, 0).rows) {
-            context.logs.remove(row.id)
-            await removeTree(join(context.work_directory, row.id))
-            const { upload } = requestOf(row)
-            if (upload) rmSync(join(context.uploads_directory, upload), { force: true })
-          }
+        async run({ payload, signal }) {
+          await removeFiles(context, payload.app_id, signal)
           await context.git.forget(payload.app_id)
         },
+      },
+      {
+        name: 'history',
+        irrevocable: true,
+        run: ({ payload, signal }) => ports.forgetHistory(payload.app_id, signal),
       },
     ],
     onEnd(job, outcome) {

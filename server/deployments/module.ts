@@ -20,6 +20,7 @@ export default defineModule({
     sealedById('releases', 'services'),
   ],
   create: createDeploymentsDomain,
+  app: { history: (own, app_id) => own.forgetHistory(app_id) },
   share: (own, project_id) => own.runtime.shareIn(project_id),
   images: { needed: (own) => own.neededImages(), removed: (own, id) => own.imageRemoved(id) },
   channels: (own) => [

@@ -1,4 +1,5 @@
 import type { Db } from '#server/kernel/db'
+import { forgetSome } from '#server/kernel/forget'
 import { counted, orderBy, type Page, selectPage, type Wanted, type Span } from '#server/kernel/page'
 import type { DeploymentStatus } from './schema.ts'
 
@@ -157,6 +158,19 @@ export function createDeploymentRepository(db: Db) {
         .all(app_id, limit, offset) as DeploymentRow[]
       return { rows, total: counted(db, 'deployments', [app_id]) }
     },
+    /** Forgets some of all but the newest deployments of an app, with their releases; returns how many. */
+    forgetOld: (app_id: string, live_id: string, kept: number): number =>
+      forgetSome(
+        db,
+        {
+          table: 'deployments',
+          where: `app_id = ? AND id <> ? AND number <= (SELECT max(number) FROM deployments WHERE app_id = ?) - ?`,
+        },
+        app_id,
+        live_id,
+        app_id,
+        kept,
+      ),
     setStatus: (id: string, from: DeploymentStatus, to: DeploymentStatus) =>
       db.sql('UPDATE deployments SET status = ? WHERE id = ? AND status = ?').run(to, id, from).changes === 1,
     change(id: string, change: Change) {

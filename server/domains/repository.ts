@@ -224,8 +224,7 @@ export function createDomainRepository(db: Db) {
     endOwnCoolDown: (hostname: string, project_id: string) =>
       db.sql('DELETE FROM domain_cooldowns WHERE hostname = ? AND project_id = ?').run(hostname, project_id),
     /** Forgets some of the names whose time is over; returns how many. */
-    pruneCoolDowns: (now: string) =>
-      forgetSome(db, { table: 'domain_cooldowns', where: 'until <= ?' }, now),
+    pruneCoolDowns: (now: string) => forgetSome(db, { table: 'domain_cooldowns', where: 'until <= ?' }, now),
     due: (now: string, limit: number) =>
       db
         .sql('SELECT id FROM domains WHERE next_check_at <= ? ORDER BY next_check_at LIMIT ?')

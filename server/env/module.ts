@@ -30,5 +30,8 @@ export default defineModule({
         preview: (app_id, commit) => use.previews.scopeOf(app_id, commit),
       },
     }),
-  app: { secrets: (own, app) => own.secretValues(app) },
+  app: {
+    secrets: (own, app) => own.secretValues(app),
+    history: (own, app_id) => own.forgetHistory(app_id),
+  },
 })

@@ -1,4 +1,5 @@
 import type { Db } from '#server/kernel/db'
+import { forgetSome } from '#server/kernel/forget'
 import { orderBy, type Page, type Span } from '#server/kernel/page'
 
 /** A row of `variables`; `app_id` is null for those that a project shares. */
@@ -121,6 +122,9 @@ export function createVariableRepository(db: Db) {
         kept,
       )
     },
+    /** Forgets some of the versions of an app's variables; returns how many. */
+    forgetVersions: (app_id: string): number =>
+      forgetSome(db, { table: 'variable_versions', where: 'app_id = ?' }, app_id),
     lastVersion(owner: Owner, key: string): number {
       const [clause, value] = where(owner)
       return db

@@ -287,6 +287,8 @@ export function createVariables({ db, clock, secrets, events, audit, ports }: Va
     differencesSince: (app: { id: string; project_id: string }, live: ReleaseVariables) =>
       variableDifferences(live, release.readable(app)),
     /** Values that no log of the app may show. */
+    /** Forgets some of the history of an app that is going; returns how much. */
+    forgetHistory: repository.forgetVersions,
     secretValues: (app: { id: string; project_id: string }): string[] => [
       ...secretValuesOf(release.readable(app)),
       ...secretValuesOf(release.readable(app, true)),

@@ -120,6 +120,13 @@ function createDeclared(
     app: {
       moved: (id, from) => followers.forEach((module) => module.app?.moved?.(own(module), id, from)),
       deleting: (id) => followers.forEach((module) => module.app?.deleting?.(own(module), id)),
+      async history(id, signal) {
+        for (const module of followers)
+          await forgetAll(() => {
+            signal.throwIfAborted()
+            return module.app?.history?.(own(module), id) ?? 0
+          })
+      },
       removed: (id) => followers.forEach((module) => module.app?.removed?.(own(module), id)),
       environment: (app) =>
         Object.assign(

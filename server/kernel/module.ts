@@ -59,6 +59,11 @@ export interface AppFacet<Own> {
   moved?(own: Own, app_id: string, from_project_id: string): void
   /** Somebody asked for the deletion of the app; its row stays until all that it runs is gone. */
   deleting?(own: Own, app_id: string): void
+  /**
+   * Forgets some of what gathered about an app that nothing runs of any more; returns how much. It is called until
+   * that is 0, with others in between, before `removed`: what refers to a row goes with it in one piece.
+   */
+  history?(own: Own, app_id: string): number
   /** The app's row goes next, and what refers to it. */
   removed?(own: Own, app_id: string): void
   /** Variables that instances of the app get, in clear; later modules of the list win. */
@@ -159,6 +164,8 @@ export interface Declared {
   app: {
     moved(app_id: string, from_project_id: string): void
     deleting(app_id: string): void
+    /** Forgets piece by piece what gathered about an app; ends with the signal. */
+    history(app_id: string, signal: AbortSignal): Promise<void>
     removed(app_id: string): void
     environment(app: OwnedApp): Record<string, string>
     secrets(app: OwnedApp): string[]

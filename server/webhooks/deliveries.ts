@@ -1,5 +1,5 @@
 import type { Db } from '#server/kernel/db'
-import { forgetSome } from '#server/kernel/forget'
+import { forgetAll, forgetSome } from '#server/kernel/forget'
 import { selectPage, type Wanted, type Span } from '#server/kernel/page'
 import type { Delivery } from './schema.ts'
 
@@ -92,6 +92,19 @@ export function createDeliveryRepository(db: Db) {
            WHERE webhook_id = ? AND repeat_key = ? AND created_at < ?`,
         )
         .run(webhook_id, repeat_key, before),
+    /** Forgets the deliveries of one webhook, piece by piece: there may be as many as a busy month brings. */
+    forgetOf: (webhook_id: string) =>
+      forgetAll(() => forgetSome(db, { table: 'webhook_deliveries', where: 'webhook_id = ?' }, webhook_id)),
+    /** Forgets some of the deliveries of an app's webhooks; returns how many. */
+    forgetOfApp: (app_id: string) =>
+      forgetSome(
+        db,
+        {
+          table: 'webhook_deliveries',
+          where: 'webhook_id IN (SELECT id FROM webhooks WHERE app_id = ?)',
+        },
+        app_id,
+      ),
     /** Forgets some of the deliveries from before a time; returns how many. */
     prune: (before: string) =>
       forgetSome(

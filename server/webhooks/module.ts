@@ -139,6 +139,7 @@ export default defineModule({
     moved(own, app_id, _from) {
       own.follow(app_id)
     },
+    history: (own, app_id) => own.forgetHistory(app_id),
     removed: (own, app_id) => own.forgetComments(app_id),
   },
   start: (own) => own.start(),

@@ -275,12 +275,15 @@ export function createWebhooks(options: WebhookOptions) {
         wakeSoon()
         return view(row, row.kind === 'deployment' ? { token: (shown as Shown).token } : shown)
       }),
-    remove: (actor: Actor, id: string): void =>
+    async remove(actor: Actor, id: string): Promise<void> {
+      getFor(actor, id)
+      await deliveries.forgetOf(id)
       db.tx(() => {
         const row = getFor(actor, id)
         webhooks.delete(id)
         record(actor, 'delete', row, null)
-      }),
+      })
+    },
     /** Sends a message now and tells how it went, without what the receiver said. */
     async test(actor: Actor, id: string): Promise<WebhookTest> {
       const row = getFor(actor, id)
@@ -325,6 +328,7 @@ export function createWebhooks(options: WebhookOptions) {
       const app = ports.app(app_id)
       if (app) webhooks.relocate(app_id, app.project_id)
     },
+    forgetHistory: deliveries.forgetOfApp,
     prune: (before: string): number => deliveries.prune(before),
     forgetComments: comments.forget,
     /** Asks the forge whether a pull request is open. */

@@ -97,10 +97,7 @@ function fillers(): Record<string, (n: number) => unknown> {
     domain_cooldowns: (n) =>
       run(`INSERT INTO domain_cooldowns VALUES (?, 'prj_1', ?)`, `${n}.example.com`, OLD),
     acme_attempts: () =>
-      run(
-        `INSERT INTO acme_attempts (kind, subject, created_at) VALUES ('issued', 'example.com', ?)`,
-        OLD,
-      ),
+      run(`INSERT INTO acme_attempts (kind, subject, created_at) VALUES ('issued', 'example.com', ?)`, OLD),
     uptime_results: (n) =>
       run(`INSERT INTO uptime_results VALUES ('upt_1', 300, ?, 1, 1, 0, 0, ?)`, n * 300, OLD),
     password_resets: (n) =>

@@ -10,8 +10,8 @@ export default endpoint({
   params: IdParam,
   response: data(Deleted),
   errors: ['NOT_FOUND'],
-  handler({ actor, params, services }) {
-    services.webhooks.remove(actor, params.id)
+  async handler({ actor, params, services }) {
+    await services.webhooks.remove(actor, params.id)
     return deleted(params.id)
   },
 })
