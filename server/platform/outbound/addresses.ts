@@ -12,13 +12,11 @@ const METADATA = new Set(['168.63.129.16', '100.100.100.200', '192.0.0.192', 'fd
  */
 export type AddressClass = 'public' | 'private' | 'unusual'
 
-function classOf(address: ipaddr.IPv4 | ipaddr.IPv6): AddressClass {
+function classOf(given: ipaddr.IPv4 | ipaddr.IPv6): AddressClass {
+  const address = plainAddress(given)
   if (METADATA.has(address.toString())) return 'unusual'
   const range = address.range()
   if (address instanceof ipaddr.IPv6) {
-    if (address.isIPv4MappedAddress()) return classOf(address.toIPv4Address())
-    // A host with IPv6 only reaches IPv4 through this prefix: what counts is the address inside.
-    if (address.match(NAT64)) return classOf(ipaddr.fromByteArray(address.toByteArray().slice(12)))
     // Whatever is not global unicast is refused, known by name or not (site-local, IPv4-compatible, local
     // NAT64, …).
     if (range === 'unicast' && address.match(PUBLIC_V6)) return 'public'
@@ -52,9 +50,21 @@ export function parseAddress(text: string): ipaddr.IPv4 | ipaddr.IPv6 | undefine
     : undefined
 }
 
-/** The address with mapped IPv4 written as IPv4, so that one rule matches both spellings. */
-export const plainAddress = (address: ipaddr.IPv4 | ipaddr.IPv6): ipaddr.IPv4 | ipaddr.IPv6 =>
-  address instanceof ipaddr.IPv6 && address.isIPv4MappedAddress() ? address.toIPv4Address() : address
+/**
+ * The address with IPv4 that is written as IPv6 as IPv4, so that one rule matches all spellings: mapped, or behind
+ * the prefix through which a host with IPv6 only reaches IPv4. What counts is the address inside.
+ */
+export function plainAddress(address: ipaddr.IPv4 | ipaddr.IPv6): ipaddr.IPv4 | ipaddr.IPv6 {
+  if (!(address instanceof ipaddr.IPv6)) return address
+  if (address.isIPv4MappedAddress()) return address.toIPv4Address()
+  return address.match(NAT64) ? ipaddr.fromByteArray(address.toByteArray().slice(12)) : address
+}
+
+/** True when both are the same address, whatever their spelling. */
+export function isSameAddress(one: string, other: string): boolean {
+  const [a, b] = [one, other].map(parseAddress)
+  return a !== undefined && b !== undefined && plainAddress(a).toString() === plainAddress(b).toString()
+}
 
 /** True when the address lies in the network, whatever its spelling. */
 export function isInside(text: string, network: [ipaddr.IPv4 | ipaddr.IPv6, number]): boolean {

@@ -2,7 +2,7 @@ import { networkInterfaces } from 'node:os'
 import ipaddr from 'ipaddr.js'
 import { dnsName } from '#server/kernel/dns-names'
 import { createNames, type FindAddresses, NameError } from '#server/platform/dns/names'
-import { classifyAddress, isInside, parseAddress } from './addresses.ts'
+import { classifyAddress, isInside, isSameAddress, parseAddress } from './addresses.ts'
 import { compileAllowList } from './allow-list.ts'
 import { OutboundError, type CheckedAddress, type OutboundPolicy } from './outbound.ts'
 
@@ -93,7 +93,7 @@ export function createOutboundPolicy(options: OutboundPolicyOptions): OutboundPo
   const isOwn = (address: string, port: number): boolean =>
     interfaces().some(
       (own) =>
-        (own.address === address && !EDGE_PORTS.has(port)) ||
+        (isSameAddress(own.address, address) && !EDGE_PORTS.has(port)) ||
         (CONTAINER_BRIDGE.test(own.name) &&
           own.cidr !== null &&
           isInside(address, ipaddr.parseCIDR(own.cidr))),

@@ -12,6 +12,8 @@ const NAMES: Record<string, string[]> = {
   'rogue.corp.example.com': ['169.254.169.254'],
   'own.example.com': ['198.51.101.7'],
   'bridged.example.com': ['9.9.9.9'],
+  'mapped.example.com': ['::ffff:198.51.101.7'],
+  'translated.example.com': ['64:ff9b::198.51.101.7'],
 }
 const policy = createOutboundPolicy({
   allowed_private_hosts: ['*.corp.example.com', '10.9.0.0/16', 'localhost:3000'],
@@ -23,6 +25,7 @@ const policy = createOutboundPolicy({
   },
   interfaces: () => [
     { name: 'eth0', address: '198.51.101.7', cidr: '198.51.101.7/24' },
+    { name: 'eth0', address: '2a01:4f8:1:2::7', cidr: '2a01:4f8:1:2::7/64' },
     { name: 'br-1234', address: '9.9.9.1', cidr: '9.9.9.1/24' },
   ],
   dns_timeout_ms: 50,
@@ -41,7 +44,11 @@ const FORMS = [
   ...INSIDE_HOSTS.map((host) => `https://${host}/`),
   'http://127.0.0.1/',
   'https://198.51.101.7:9000/',
+  'https://[::ffff:198.51.101.7]:9000/',
+  'https://[64:ff9b::198.51.101.7]:9000/',
+  'https://[2a01:4f8:1:2::7]:9000/',
   'https://9.9.9.9/',
+  'https://[::ffff:9.9.9.9]/',
 ]
 
 describe('before DNS', () => {
@@ -91,6 +98,14 @@ describe('with DNS', () => {
     ['own.example.com', 443, 'allowed'],
     ['own.example.com', 9000, 'forbidden'],
     ['own.example.com', 22, 'forbidden'],
+    ['mapped.example.com', 443, 'allowed'],
+    ['mapped.example.com', 9000, 'forbidden'],
+    ['translated.example.com', 9000, 'forbidden'],
+    ['::ffff:198.51.101.7', 9000, 'forbidden'],
+    ['::ffff:c633:6507', 9000, 'forbidden'],
+    ['2A01:04f8:0001:0002:0:0:0:7', 9000, 'forbidden'],
+    ['[2a01:4f8:1:2:0::7]', 9000, 'forbidden'],
+    ['2a01:4f8:1:2::8', 9000, 'allowed'],
     ['bridged.example.com', 443, 'forbidden'],
     ['absent.example.com', 443, 'unknown_host'],
     ['slow.example.com', 443, 'timeout'],
