@@ -7,9 +7,10 @@ import type { AppsDomain } from '#server/apps/contract'
 import type { Base } from '#server/platform/base'
 import type { DeploymentsDomain } from '#server/deployments/contract'
 import { notFound } from '#server/kernel/errors'
-import { unpackDump } from './uploaded-dump.ts'
+import { RECEIVED_AT_ONCE, unpackDump } from './uploaded-dump.ts'
 import { type Actor, PLATFORM } from '#server/kernel/access'
 import { own } from '#server/kernel/own'
+import { createUserPool } from '#server/kernel/user-pool'
 import { createRecovery } from './recovery.ts'
 import type { Databases } from '#server/databases/assembly'
 import type { StorageProviders } from '#server/storage-providers/service'
@@ -194,6 +195,7 @@ export function createBackups(base: Base, use: BackupNeeds) {
   const resumePaused = async () => {
     if (repository.underWay().length === 0) await use.deployments.holders.resumeAll()
   }
+  const receiving = createUserPool(RECEIVED_AT_ONCE)
   /** A dump that somebody sends, in the place of what a database holds. */
   const restoreUpload = async (actor: Actor, id: string, source: AsyncIterable<Uint8Array>) => {
     const row = use.databases.find(id)
@@ -201,7 +203,9 @@ export function createBackups(base: Base, use: BackupNeeds) {
     const { label, dump } = use.databases.engineNamed(row.engine)!
     // Before gigabytes are sent for nothing.
     use.databases.requireRestorable(id)
-    const received = await service.receive(actor, id, unpackDump(source, { label, ...dump.uploads }))
+    const received = await receiving.run(row.project_id, () =>
+      service.receive(actor, id, unpackDump(source, { label, ...dump.uploads })),
+    )
     return service.restore(actor, received.id, { mode: 'in_place' }, id)
   }
   /** From one of its backups, or to a moment. */

@@ -1,20 +1,39 @@
 import { pipeline, Readable, type Transform } from 'node:stream'
-import { createGunzip, createZstdDecompress } from 'node:zlib'
+import { constants, createGunzip, createZstdDecompress } from 'node:zlib'
 import type { DumpFormat } from '#server/databases/engine'
 import { ApiError } from '#server/kernel/errors'
+import type { UserPoolOptions } from '#server/kernel/user-pool'
 
 /** Largest body of an uploaded dump, as it is sent. */
 export const MAX_DUMP_BYTES = 16 * 1024 ** 3
 /** Largest dump once it is unpacked: a small body may unpack to anything. */
 const MAX_UNPACKED_BYTES = 128 * 1024 ** 3
 
+/** How far back zstd may refer, as a power of two: it is held in memory. Levels up to 19 need no more. */
+const WINDOW_LOG = 23
+
 const PACKINGS: { begins: Buffer; unpack(): Transform }[] = [
   { begins: Buffer.from([0x1f, 0x8b]), unpack: () => createGunzip() },
-  { begins: Buffer.from([0x28, 0xb5, 0x2f, 0xfd]), unpack: () => createZstdDecompress() },
+  {
+    begins: Buffer.from([0x28, 0xb5, 0x2f, 0xfd]),
+    unpack: () => createZstdDecompress({ params: { [constants.ZSTD_d_windowLogMax]: WINDOW_LOG } }),
+  },
 ]
 const LOOKED_AT = 16
 
 const unreadable = (what: string) => new ApiError('VALIDATION_ERROR', `body: ${what}`)
+
+/**
+ * Dumps that are received at once, of a project and of all together: unpacking and the parts of an upload to a
+ * bucket take up to 50 MiB for each, however slowly it comes. Nobody waits here, since what a client sends does.
+ */
+export const RECEIVED_AT_ONCE: UserPoolOptions = {
+  at_once: 8,
+  at_once_per_user: 2,
+  waiting_per_user: 0,
+  waiting: 0,
+  refusal: 'Other dumps are being received. Send this one once they have ended.',
+}
 
 /** The beginning of a stream, and all of it. */
 async function peek(
@@ -69,7 +88,10 @@ export async function* unpackDump(
       yield chunk
     }
   } catch (error) {
-    if (/^(Z_|ZSTD_)/.test(String((error as NodeJS.ErrnoException).code)))
+    const code = String((error as NodeJS.ErrnoException).code)
+    if (code === 'ZSTD_error_frameParameter_windowTooLarge')
+      throw unreadable('takes too much memory to unpack. Pack it with zstd at a level up to 19, or with gzip.')
+    if (/^(Z_|ZSTD_)/.test(code))
       throw unreadable('cannot be unpacked: it is cut off or damaged.')
     throw error
   }

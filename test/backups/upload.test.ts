@@ -1,5 +1,7 @@
-import { gzipSync, zstdCompressSync } from 'node:zlib'
+import { constants, gzipSync, zstdCompressSync } from 'node:zlib'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { PLATFORM } from '#server/kernel/access'
+import type { ApiError } from '#server/kernel/errors'
 import { createTestApi, type TestApi } from '#test/support/api'
 import { pretendServer, type PretendedServer } from '../databases/server.ts'
 
@@ -74,6 +76,40 @@ describe('an uploaded dump', () => {
     expect((await send(DUMP)).status).toBe(201)
     const { status, previous_volume } = await database()
     expect([status, previous_volume]).toEqual(['running', null])
+  })
+  it('packed so that unpacking takes much memory is refused, and levels up to 19 are not', async () => {
+    const long = Buffer.concat([DUMP, Buffer.alloc(9 * 1024 ** 2)])
+    const packed = (windowLog: number, level: number) =>
+      zstdCompressSync(long, {
+        params: {
+          [constants.ZSTD_c_windowLog]: windowLog,
+          [constants.ZSTD_c_compressionLevel]: level,
+          // The size beforehand would have the frame need no more than that.
+          [constants.ZSTD_c_contentSizeFlag]: 0,
+        },
+      })
+    const { status, body } = await send(packed(27, 1))
+    expect([status, body.error.message]).toEqual([422, expect.stringContaining('at a level up to 19')])
+    expect((await send(packed(23, 19))).status).toBe(201)
+  })
+  it('is one too many while two of its project are received, which memory is held for', async () => {
+    const ends: (() => void)[] = []
+    const slow = () => {
+      async function* source() {
+        yield DUMP
+        await new Promise<void>((resolve) => ends.push(resolve))
+      }
+      return api.services.backups.restoreUpload(PLATFORM, id, source())
+    }
+    const received = [slow(), slow()].map((one) => one.catch((error: ApiError) => error.code))
+    await expect.poll(() => ends.length).toBe(2)
+    const { status, body } = await send(DUMP)
+    expect([status, body.error.code]).toEqual([429, 'RATE_LIMITED'])
+    expect((await backups()).length).toBe(2)
+    for (const end of ends) end()
+    await Promise.all(received)
+    await api.services.jobs.idle()
+    expect((await send(DUMP)).status).toBe(201)
   })
   it('is nothing to developers, another type is 415, and JSON still names a backup', async () => {
     expect((await send(DUMP, 'application/octet-stream', 'developer')).status).toBe(403)
