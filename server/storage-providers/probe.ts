@@ -2,24 +2,48 @@ import { randomBytes } from 'node:crypto'
 import { type ObjectStore, ObjectStoreError } from '#server/platform/objectstore/objectstore'
 
 const PROBE_BYTES = 4096
+const MOST_MS = 60_000
 
-/** Writes an object, reads it back and deletes it: what a backup will need, proven. */
-export async function probe(store: ObjectStore): Promise<void> {
+/** What a destination says is stored; no more of it than was written. */
+async function readBack(store: ObjectStore, key: string): Promise<Buffer> {
+  const chunks: Uint8Array[] = []
+  let size = 0
+  for await (const chunk of store.get(key)) {
+    chunks.push(chunk)
+    size += chunk.byteLength
+    if (size > PROBE_BYTES) break
+  }
+  return Buffer.concat(chunks)
+}
+
+async function tryOut(store: ObjectStore): Promise<void> {
   const key = `portreeve-probe-${randomBytes(8).toString('hex')}`
   const body = randomBytes(PROBE_BYTES)
+  await store.put(
+    key,
+    (async function* () {
+      yield body
+    })(),
+  )
+  if (!(await readBack(store, key)).equals(body))
+    throw new ObjectStoreError('failed', 'What was read back is not what was written.')
+  await store.delete(key)
+}
+
+/**
+ * Writes an object, reads it back and deletes it: what a backup will need, proven. A destination may be somebody
+ * else's by now, so that neither the size of its answers nor their time is left to it.
+ */
+export async function probe(store: ObjectStore, timeout_ms = MOST_MS): Promise<void> {
+  const late = Promise.withResolvers<never>()
+  const timer = setTimeout(
+    () => late.reject(new ObjectStoreError('unreachable', 'The destination did not answer in time.')),
+    timeout_ms,
+  )
   try {
-    await store.put(
-      key,
-      (async function* () {
-        yield body
-      })(),
-    )
-    const chunks: Uint8Array[] = []
-    for await (const chunk of store.get(key)) chunks.push(chunk)
-    if (!Buffer.concat(chunks).equals(body))
-      throw new ObjectStoreError('failed', 'What was read back is not what was written.')
-    await store.delete(key)
+    await Promise.race([tryOut(store), late.promise])
   } finally {
+    clearTimeout(timer)
     await store.close()
   }
 }
