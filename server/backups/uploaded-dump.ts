@@ -90,9 +90,10 @@ export async function* unpackDump(
   } catch (error) {
     const code = String((error as NodeJS.ErrnoException).code)
     if (code === 'ZSTD_error_frameParameter_windowTooLarge')
-      throw unreadable('takes too much memory to unpack. Pack it with zstd at a level up to 19, or with gzip.')
-    if (/^(Z_|ZSTD_)/.test(code))
-      throw unreadable('cannot be unpacked: it is cut off or damaged.')
+      throw unreadable(
+        'takes too much memory to unpack. Pack it with zstd at a level up to 19, or with gzip.',
+      )
+    if (/^(Z_|ZSTD_)/.test(code)) throw unreadable('cannot be unpacked: it is cut off or damaged.')
     throw error
   }
 }

@@ -11,8 +11,11 @@ export interface ServiceContext {
   issues: Issues
   /** What the plan lists, beside the keys. */
   found: Found
-  room: Room
   name: string
+  /** What is left of what all services may have. */
+  room: Room
+  /** Files of variables that were read already, by their text. */
+  dotenv: Map<string, Readonly<Record<string, string>>>
   /** Names of the top-level volumes. */
   volumes: ReadonlySet<string>
   configs: Shared

@@ -1,6 +1,6 @@
 import type { ServiceContext } from './context.ts'
+import { parseDotenv } from '#server/kernel/dotenv'
 import { own } from '#server/kernel/own'
-import { parseEnvFile } from './env-file.ts'
 import { at, type Fields, isFields } from './issues.ts'
 import { inCheckout } from './repository-path.ts'
 import { readBoolean, readPairs, readText } from './values.ts'
@@ -18,6 +18,26 @@ const LEFT_OUT = /(^|\/)[^/]*\.env(\.[^/]*)?$/
  */
 const OF_THE_FILE = /^(SERVICE_(USER|PASSWORD|HEX|BASE64)|COMPOSE)_/
 
+/** A variable takes time whatever its length. */
+const COST_OF_ONE = 32
+/** As many as an app may have, and as much as a compose file may have. */
+const MOST_IN_FILE = 2000
+const LONGEST_FILE = 256 * 1024
+
+/** Variables of a file in the format of dotenv. Each text is read once, however often it is named. */
+export function readDotenvFile(
+  { issues, dotenv }: Pick<ServiceContext, 'issues' | 'dotenv'>,
+  text: string,
+  path: string,
+): Readonly<Record<string, string>> {
+  const known = dotenv.get(text)
+  if (known) return known
+  const found = text.length > LONGEST_FILE ? undefined : parseDotenv(text, MOST_IN_FILE)
+  if (!found) issues.add(path, `has more than ${MOST_IN_FILE} variables or ${LONGEST_FILE / 1024} KiB.`)
+  dotenv.set(text, found ?? {})
+  return found ?? {}
+}
+
 /** Variables of a service: those of its files, and over them those of `environment`. */
 export function readEnvironment(
   context: ServiceContext,
@@ -32,7 +52,8 @@ export function readEnvironment(
     const known = value ?? own(context.variables, name)
     if (known === undefined) all.delete(name)
     else if (known.includes('\0')) context.issues.add(at(here, name), 'must not hold NUL.')
-    else all.set(name, known)
+    else if (context.room.take('variable_characters', name.length + known.length + COST_OF_ONE))
+      all.set(name, known)
   }
   return Object.fromEntries(all)
 }
@@ -40,6 +61,11 @@ export function readEnvironment(
 function readEnvFiles(context: ServiceContext, value: unknown, path: string): Map<string, string> {
   const all = new Map<string, string>()
   if (value === undefined || value === null) return all
+  const set = (key: string, one: string): boolean => {
+    const has_room = context.room.take('variable_characters', key.length + one.length + COST_OF_ONE)
+    if (has_room) all.set(key, one)
+    return has_room
+  }
   for (const [index, entry] of (Array.isArray(value) ? value : [value]).entries()) {
     const here = Array.isArray(value) ? at(path, index) : path
     const fields: Fields = isFields(entry) ? entry : { path: entry }
@@ -52,7 +78,7 @@ function readEnvFiles(context: ServiceContext, value: unknown, path: string): Ma
     const text = fileOf(context, name, here, required && !is_left_out)
     if (text === undefined && is_left_out) {
       for (const [key, one] of Object.entries(context.own_variables))
-        if (NAME.test(key) && !OF_THE_FILE.test(key) && context.room.takeText(one, here)) all.set(key, one)
+        if (NAME.test(key) && !OF_THE_FILE.test(key) && !set(key, one)) return all
       context.found.ignored.push({
         path: here,
         text: 'Not in the repository: the service gets all variables of the app instead.',
@@ -60,8 +86,8 @@ function readEnvFiles(context: ServiceContext, value: unknown, path: string): Ma
     }
     // The app's variables are those of `.env` beside the compose file, changed: wherever its values are read.
     const changed = inside === inCheckout(context.directory, '.env') ? context.variables : {}
-    const read = parseEnvFile(text ?? '') ?? context.issues.add(here, 'has too many empty lines in a row.')
-    for (const [key, one] of Object.entries(read ?? {})) all.set(key, own(changed, key) ?? one)
+    for (const [key, one] of Object.entries(readDotenvFile(context, text ?? '', here)))
+      if (!set(key, own(changed, key) ?? one)) return all
   }
   return all
 }
@@ -76,10 +102,9 @@ export function fileOf(
   const inside = inCheckout(context.directory, name)
   if (inside === undefined)
     return context.issues.add(path, 'is refused: it names a file outside of the repository.')
-  if (!context.room.is_left) return undefined
+  if (!context.room.take('mounts', 1)) return undefined
   const text = context.files?.read(inside)
-  if (text !== undefined) return context.room.takeText(text, path) ? text : undefined
-  if (!required) return undefined
+  if (text !== undefined || !required) return text
   return context.issues.add(
     path,
     context.files

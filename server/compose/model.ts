@@ -82,6 +82,7 @@ export interface ComposeHealthCheck {
 
 /** Files of the repository that a compose file may name: paths with `/`, bounded, never out of the checkout. */
 export interface ComposeFiles {
+  /** Their names, sorted. */
   files(): readonly string[]
   read(path: string): string | undefined
 }

@@ -4,7 +4,7 @@ import { isWithin, reservedPlace } from '#server/kernel/mount-path'
 import type { ServiceContext } from './context.ts'
 import { at, type Fields, isFields, NOTHING_SET } from './issues.ts'
 import type { ComposeBuild, ComposeFiles, ComposeMount } from './model.ts'
-import { inCheckout } from './repository-path.ts'
+import { filesIn, inCheckout } from './repository-path.ts'
 import { readBoolean, readBytes, readText, readTexts } from './values.ts'
 
 const FILES_MAX = 200
@@ -36,7 +36,7 @@ export function readMounts(
     issues.add(at(path, 'volumes'), 'must be a list.')
   const mounts = volumes.flatMap((value, index) => {
     const here = at(at(path, 'volumes'), index)
-    if (!context.room.is_left || !context.room.takeMount(here)) return []
+    if (!context.room.take('mounts', 1)) return []
     const desired = isFields(value) ? longForm(context, value, here) : shortForm(context, value, here)
     return desired ? oneMount(context, desired, here, build) : []
   })
@@ -164,7 +164,7 @@ function filesOf(
     return []
   }
   if (inside === undefined || /docker\.sock/i.test(source)) return refuse(HOST_PATH)
-  const names = files?.files().filter((name) => isIn(inside, name))
+  const names = files && filesIn(files.files(), inside)
   const has_files = (names ?? []).some((name) => name !== inside)
   const is_folder = has_files || (FOLDER.test(inside) && !isFile(inside) && !isFile(target))
   const is_written = (names ?? []).every((name) => name !== inside && KEEPS_FOLDER.test(name))
@@ -185,7 +185,7 @@ function filesOf(
     return refuse(
       'names nothing in the repository. Add the file, or use a named volume for data that the service writes.',
     )
-  const copies = copiesOf(files, names, inside, target, (text) => context.room.takeText(text, path))
+  const copies = copiesOf(context, files, names, inside, target)
   if (typeof copies !== 'string') return copies
   // Tools for development lay the sources over the image that was built from them.
   if (build && !build.inline && isIn(build.context, inside) && names[0] !== inside) {
@@ -206,21 +206,22 @@ function below(folder: string, name: string): string {
 
 /** Files as mounts, or why they cannot be that. */
 function copiesOf(
+  { room }: ServiceContext,
   files: ComposeFiles,
   names: readonly string[],
   inside: string,
   target: string,
-  take: (text: string) => boolean,
 ): ComposeMount[] | string {
   if (names.length > FILES_MAX) return `names more than ${FILES_MAX} files; build an image with them.`
   let bytes = 0
   const mounts: ComposeMount[] = []
   for (const name of names) {
+    if (!room.take('mounts', 1)) return []
     const content = files.read(name)
     bytes += Buffer.byteLength(content ?? '')
     if (content === undefined || bytes > FILES_MAX_BYTES)
       return 'names files that are not text or more than 1 MiB; build an image with them.'
-    if (!take(content)) return []
+    if (!room.take('file_characters', content.length)) return []
     const path = `${target.replace(/\/+$/, '')}${below(inside, name)}`
     mounts.push({ kind: 'file', path, content, mode: modeOf(content) })
   }

@@ -11,7 +11,7 @@
 import { own } from '#server/kernel/own'
 import type { ServiceContext } from './context.ts'
 import { inOrder, settleDependencies } from './dependencies.ts'
-import { parseEnvFile } from './env-file.ts'
+import { readDotenvFile } from './environment.ts'
 import { type Found, inspect } from './feature.ts'
 import { FEATURES } from './features.ts'
 import { interpolate, type VariableUse } from './interpolate.ts'
@@ -52,16 +52,17 @@ const RESERVED = new Set(['localhost'])
 export function parseCompose(text: string, options: ComposeOptions = {}): ComposePlan {
   const issues = new Issues()
   const { files, directory = '.', strict = false, holdsData = () => false } = options
-  const dotenv = parseEnvFile(files?.read(directory === '.' ? '.env' : `${directory}/.env`) ?? '')
-  if (!dotenv) issues.add('', 'cannot be read: the .env beside it has too many empty lines in a row.')
-  const variables = { ...dotenv, ...options.variables }
+  const beside = files?.read(directory === '.' ? '.env' : `${directory}/.env`)
+  const dotenv = new Map<string, Readonly<Record<string, string>>>()
+  const variables = { ...readDotenvFile({ issues, dotenv }, beside ?? '', '.env'), ...options.variables }
   const given = { PWD: '.', ...variables }
   const { tree, uses } = interpolate(readComposeText(text), { variables: given, issues, strict })
   const found: Found = { taken: [], ignored: [], surprising: [] }
   const file = isFields(tree) ? tree : {}
   inspect(file, FEATURES, '', issues, found)
   const source = {
-    ...{ issues, files, directory, variables, strict, found, holdsData, room: new Room(issues) },
+    ...{ issues, files, directory, variables, strict, found, holdsData, dotenv },
+    room: new Room(issues),
     own_variables: options.variables ?? {},
     ask: (name: string, path: string, required: boolean) => noteUse(uses, { name, path, required }),
   }

@@ -8,3 +8,24 @@ export function inCheckout(directory: string, path: string): string | undefined 
   if (whole === '..' || whole.startsWith('../')) return undefined
   return whole || '.'
 }
+
+/** The file of a path, and those in the folder of that path. The names are sorted, as those of a checkout are. */
+export function filesIn(names: readonly string[], path: string): readonly string[] {
+  if (path === '.') return names
+  const from = firstFrom(names, `${path}/`)
+  let end = from
+  while (names[end]?.startsWith(`${path}/`)) end++
+  const found = names.slice(from, end)
+  return names[firstFrom(names, path)] === path ? [path, ...found] : found
+}
+
+/** Place of the first name that is not before a text. */
+function firstFrom(names: readonly string[], text: string): number {
+  let [low, high] = [0, names.length]
+  while (low < high) {
+    const middle = (low + high) >>> 1
+    if (names[middle]! < text) low = middle + 1
+    else high = middle
+  }
+  return low
+}

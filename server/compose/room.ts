@@ -1,36 +1,30 @@
 import type { Issues } from './issues.ts'
 
-/** Characters of files and variables that all containers together are given: one file may be named a thousand times. */
-const MAX_CHARACTERS = 8 * 1024 * 1024
-/** Mounts of all services: for each the files of the repository are looked through. */
-const MAX_MOUNTS = 1000
+const MIB = 1024 ** 2
+/**
+ * What all services of a file may have together. A list that an alias brings to sixty services multiplies whatever
+ * stands in it, and files of the repository are larger than their names.
+ */
+const ROOM = { mounts: 1000, file_characters: 8 * MIB, variable_characters: 8 * MIB }
+const SAYS: Record<keyof typeof ROOM, string> = {
+  mounts: `The services name more than ${ROOM.mounts} mounts and files.`,
+  file_characters: 'The services mount files of more than 8 MiB; build an image with them.',
+  variable_characters: 'The services have variables of more than 8 MiB.',
+}
 
-/** What is left of what a compose file may give its containers. */
 export class Room {
+  readonly #left = { ...ROOM }
   readonly #issues: Issues
-  #characters = MAX_CHARACTERS
-  #mounts = MAX_MOUNTS
 
   constructor(issues: Issues) {
     this.#issues = issues
   }
 
-  /** Whether anything more may be read. */
-  get is_left(): boolean {
-    return this.#characters >= 0 && this.#mounts >= 0
-  }
-
-  /** Takes room for a text; says whether there was any. */
-  takeText(text: string, path: string): boolean {
-    this.#characters -= text.length
-    if (this.#characters >= 0) return true
-    this.#issues.add(path, 'is too much: with it the services get more than 8 MiB of files and variables.')
-    return false
-  }
-
-  takeMount(path: string): boolean {
-    if (--this.#mounts >= 0) return true
-    this.#issues.add(path, `is too much: the services have more than ${MAX_MOUNTS} mounts.`)
+  /** Takes some of it; false, with an issue, once there is no more. */
+  take(what: keyof typeof ROOM, amount: number): boolean {
+    this.#left[what] -= amount
+    if (this.#left[what] >= 0) return true
+    this.#issues.add('services', SAYS[what])
     return false
   }
 }

@@ -9,10 +9,10 @@ interface Source {
   issues: Issues
   files: ServiceContext['files']
   directory: string
+  room: ServiceContext['room']
   variables: Readonly<Record<string, string>>
   ask: ServiceContext['ask']
   strict: boolean
-  room: ServiceContext['room']
 }
 
 /** Top-level `configs` or `secrets`: the text of each. */
@@ -61,7 +61,6 @@ function mountsOf(
   return value.flatMap((entry, index): ComposeMount[] => {
     const here = at(path, index)
     const fields: Fields = isFields(entry) ? entry : { source: entry }
-    if (!room.is_left || !room.takeMount(here)) return []
     const source = readText(issues, fields.source, here)
     if (source === undefined || !shared.has(source)) {
       issues.add(here, 'names nothing that the top level of the file has.')
@@ -73,7 +72,8 @@ function mountsOf(
       issues.add(at(here, 'target'), 'must be the path of a file in the container.')
     const mode = modeOf(issues, fields.mode, at(here, 'mode')) ?? usual.mode
     const content = shared.get(source) ?? ''
-    return room.takeText(content, here) ? [{ kind: 'file', path: whole, content, mode }] : []
+    if (!room.take('mounts', 1) || !room.take('file_characters', content.length)) return []
+    return [{ kind: 'file', path: whole, content, mode }]
   })
 }
 

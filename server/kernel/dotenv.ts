@@ -15,6 +15,7 @@ export interface BadLine {
 }
 
 const SKIPPED = /[^\S\n]*(?:#[^\n]*)?(?:\n|$)/y
+const EMPTY_LINES = /(?:[^\S\n]*\n)+/y
 const ASSIGNED = /[^\S\n]*(?:export[^\S\n]+)?([\w.-]+)(?:[^\S\n]*=[^\S\n]*|:[^\S\n]+)/y
 /** A quoted value with nothing behind it but a comment; it may go over several lines. */
 const QUOTED = /(?:'(?:\\'|[^'])*'|"(?:\\"|[^"])*"|`(?:\\`|[^`])*`)[^\S\n]*(?:#[^\n]*)?(?=\n|$)/y
@@ -60,21 +61,48 @@ export function readDotenv(
   return { entries, bad }
 }
 
+/**
+ * The variables of a dotenv text, as a developer's own program gets them: what is no assignment is passed over, and of
+ * a name's values the last one counts. The package itself takes minutes for some hundred thousand empty lines, so that
+ * it is given one assignment at a time. Undefined for more than `most` of them.
+ */
+export function parseDotenv(
+  source: string,
+  most = Number.POSITIVE_INFINITY,
+): Record<string, string> | undefined {
+  const text = source.replace(/^\uFEFF/, '').replace(/\r\n?/g, '\n')
+  const found = new Map<string, string>()
+  for (let [place, count] = [0, 0]; place < text.length; ) {
+    const skipped = at(EMPTY_LINES, text, place) ?? at(SKIPPED, text, place)
+    const assigned = skipped ? undefined : at(ASSIGNED, text, place)
+    const from = place + (skipped ?? assigned ?? [''])[0].length
+    const end = skipped ? from : endOf(text, assigned ? from : place)
+    if (assigned && ++count > most) return undefined
+    if (assigned) found.set(assigned[1]!, own(parse(text.slice(place, end)), assigned[1]!) ?? '')
+    place = end
+  }
+  return Object.fromEntries(found)
+}
+
+const restEnd = (text: string, from: number): number => {
+  const end = from + at(REST_OF_LINE, text, from)![0].length
+  return end < text.length ? end + 1 : end
+}
+/** Where what follows a value that begins at a place begins. */
+const endOf = (text: string, from: number): number =>
+  restEnd(text, from + (at(QUOTED, text, from)?.[0].length ?? 0))
+
 /** What begins at a place that is neither empty nor a comment; ends behind its last line. */
 function readEntry(
   text: string,
   place: number,
 ): { end: number; key?: string; value?: string; fault?: string } {
   const assigned = at(ASSIGNED, text, place)
-  const rest_end = (from: number) => {
-    const end = from + at(REST_OF_LINE, text, from)![0].length
-    return end < text.length ? end + 1 : end
-  }
-  if (!assigned) return { end: rest_end(place), fault: 'is no assignment; write KEY=value.' }
+  if (!assigned) return { end: restEnd(text, place), fault: 'is no assignment; write KEY=value.' }
   const key = assigned[1]!
   const from = place + assigned[0].length
   const quoted = at(QUOTED, text, from)
-  const end = rest_end(quoted ? from + quoted[0].length : from)
+  const end = endOf(text, from)
   if (!VARIABLE_NAME.test(key))
     return { end, fault: 'has a name with other characters than letters, digits and _, or a digit first.' }
   const quote = text[from]

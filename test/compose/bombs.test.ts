@@ -90,13 +90,6 @@ function issuesWith(text: string, texts: Record<string, string>): readonly { mes
 }
 
 it.each<[string, string, Record<string, string>, RegExp]>([
-  ['a .env of empty lines', WEB, { '.env': '\n'.repeat(40_000) }, /too many empty lines/],
-  [
-    'an env_file of empty lines',
-    'services: {web: {image: a, env_file: a.env}}',
-    { 'a.env': `A\n${'\n'.repeat(40_000)}` },
-    /too many empty lines/,
-  ],
   [
     'one env_file that is named a hundred times',
     `services: {web: {image: a, env_file: [${lines(100, () => 'a.env').join(', ')}]}}`,

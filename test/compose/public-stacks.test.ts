@@ -27,7 +27,7 @@ function issuesOf({ text, files }: (typeof STACKS)[number]): readonly ComposeIss
   const repository = new Map(['compose.yaml', ...files].map((name) => [name, 'FROM a']))
   try {
     parseCompose(text, {
-      files: { files: () => [...repository.keys()], read: (path) => repository.get(path) },
+      files: { files: () => [...repository.keys()].sort(), read: (path) => repository.get(path) },
     })
     return []
   } catch (error) {

@@ -1,6 +1,6 @@
 import { parse } from 'dotenv'
 import { describe, expect, it } from 'vitest'
-import { readDotenv, renderEntry } from '#server/kernel/dotenv'
+import { parseDotenv, readDotenv, renderEntry } from '#server/kernel/dotenv'
 import { DOTENV_TEXTS } from '#test/support/dotenv-texts'
 
 const valuesOf = (text: string) =>
@@ -10,6 +10,20 @@ describe('a dotenv text', () => {
   it.each(Object.entries(DOTENV_TEXTS))('with %s is read as the package dotenv reads it', (_name, text) => {
     expect(readDotenv(text).bad).toEqual([])
     expect(valuesOf(text)).toEqual(parse(text))
+  })
+  it.each([
+    ...Object.entries(DOTENV_TEXTS),
+    ['what is passed over', 'just words\nA=1\n=x\nB\nC: 2\nMY-KEY.a=3\n1B=4\n'],
+    ['names that come again', "A=1\nA='2'\nB=3\nA=4 # five"],
+    ['a quote that is never closed', "A=\"one\nB=two\nC='x' y"],
+    ['a value of several lines', 'A="one\n\n\ntwo"\n\n\nexport B=`three\n`\n'],
+    ['nothing', ''],
+  ])('with %s has the variables that the package reads', (_name, text) => {
+    expect(parseDotenv(text)).toEqual(parse(text))
+  })
+  it('of a megabyte of empty lines, of blanks or of open values is read at once', () => {
+    for (const part of ['\n', ' \n', '\t', 'A\n', '\u2028', 'A=\n', '"\n'])
+      expect(parseDotenv(`${part.repeat(1_000_000 / part.length)}\nLAST=1`)).toMatchObject({ LAST: '1' })
   })
   it('with a mark of its byte order begins with its first name', () => {
     expect(valuesOf('\uFEFFA=1')).toEqual({ A: '1' })

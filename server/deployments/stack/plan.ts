@@ -4,6 +4,7 @@ import { runtimeValues } from '#server/env/resolved'
 import { Fatal } from '#server/kernel/jobs/definition'
 import { sourceFolder } from '#server/platform/archive/source-folder'
 import { composeFileOf } from '#server/compose/compose-file'
+import type { Release } from '../releases.ts'
 import { sourceDirectory } from '../steps/source.ts'
 import type { DeployStep, DeployedApp, DeployContext } from '../work.ts'
 
@@ -21,17 +22,26 @@ export const stackFolder = (
  * Whether services may have written to a volume. One that only releases mounted of which none ever served holds
  * nothing: a file that was missing was taken for a folder then, and may come now.
  */
-function mayHoldData({ releases, ports }: DeployContext, app: DeployedApp, volume: string): boolean {
-  const found = ports.stackVolume(app, volume)
-  if (!found) return false
-  const made = releases.ofApp(app.id)
-  // Without any release it came with a backup that the app was restored from.
-  if (made.length === 0) return found.is_mounted
-  return made.some(
-    ({ id, proven, settings }) =>
-      (proven || id === app.live_release_id) &&
-      settings.stack?.some(({ volumes }) => volumes.some(({ volume_id }) => volume_id === found.id)),
-  )
+function dataOf({ releases, ports }: DeployContext, app: DeployedApp): (volume: string) => boolean {
+  let served: { has_releases: boolean; volume_ids: Set<string> } | undefined
+  // There may be thousands of releases, and a file names many volumes: they are gone through once.
+  const known = () => (served ??= servedVolumes(releases.ofApp(app.id), app.live_release_id))
+  return (volume) => {
+    const found = ports.stackVolume(app, volume)
+    if (!found) return false
+    const { has_releases, volume_ids } = known()
+    // Without any release it came with a backup that the app was restored from.
+    return has_releases ? volume_ids.has(found.id) : found.is_mounted
+  }
+}
+
+/** The volumes that releases mounted which served, or are about to. */
+function servedVolumes(made: readonly Release[], live_id: string | null) {
+  const volume_ids = made
+    .filter(({ id, proven }) => proven || id === live_id)
+    .flatMap(({ settings }) => settings.stack ?? [])
+    .flatMap(({ volumes }) => volumes.map(({ volume_id }) => volume_id))
+  return { has_releases: made.length > 0, volume_ids: new Set(volume_ids) }
 }
 
 /** Reads the compose file of an app with its variables as they are now. Throws Fatal with every fault of it. */
@@ -53,7 +63,7 @@ export async function readStack(
       'Set compose_path to the file, seen from base_directory.',
     )
   const variables = () => runtimeValues(context.ports.variables(app))
-  const holdsData = (volume: string) => mayHoldData(context, app, volume)
+  const holdsData = dataOf(context, app)
   const options = { ...(tree ? { files: tree } : {}), directory, holdsData }
   try {
     const known = variables()

@@ -1,0 +1,95 @@
+import { expect, it } from 'vitest'
+import { memoryTree } from '#server/builds/source-tree'
+import { type ComposeError, parseCompose } from '#server/compose/parse'
+
+const lines = (count: number, line: (index: number) => string) =>
+  Array.from({ length: count }, (_, i) => line(i)).join('\n')
+/** Services that share a list: what stands in it counts once for each of them. */
+const sharing = (services: number, key: string, list: string) =>
+  `x-list: &list\n${list}\nservices:\n${lines(services, (i) => `  s${i}: {image: a, ${key}: *list}`)}`
+const issuesOf = (text: string, files: Record<string, string>, variables = {}) => {
+  try {
+    parseCompose(text, { files: memoryTree(files), variables })
+    return []
+  } catch (error) {
+    return (error as ComposeError).issues.map(({ path, message }) => `${path}: ${message}`)
+  }
+}
+
+it('empty lines of a .env file take no time that grows with their square', () => {
+  const files = { '.env': `${'\n'.repeat(200_000)}!\nTAG=1` }
+  const plan = parseCompose('services: {web: {image: "a:${TAG}"}}', { files: memoryTree(files) })
+  expect(plan.services[0]!.image).toBe('a:1')
+})
+it.each([
+  ['more variables than an app may have', lines(2001, (i) => `K${i}=1`)],
+  ['more than a compose file may have', `K=${'x'.repeat(300_000)}`],
+])('a file of variables with %s is refused, wherever it is named', (_what, text) => {
+  const service = 'services: {web: {image: a, env_file: [big.conf]}}'
+  expect(issuesOf(service, { 'big.conf': text })).toEqual([
+    expect.stringMatching(/^services\.web\.env_file\.0: has more than 2000 variables/),
+  ])
+  expect(issuesOf('services: {web: {image: a}}', { '.env': text })).toEqual([
+    expect.stringMatching(/^\.env: has more than 2000 variables/),
+  ])
+})
+it.each([
+  [
+    'variables of one file',
+    sharing(
+      60,
+      'env_file',
+      lines(20, () => '  - big.conf'),
+    ),
+    { 'big.conf': lines(1000, (i) => `K${i}=${'x'.repeat(10)}`) },
+    /variables of more than 8 MiB/,
+  ],
+  [
+    'the variables of the app',
+    sharing(
+      60,
+      'env_file',
+      lines(200, () => '  - .env.production'),
+    ),
+    {},
+    /variables/,
+  ],
+  [
+    'mounts of files',
+    sharing(
+      60,
+      'volumes',
+      lines(100, (i) => `  - ./f${i % 9}.txt:/x/${i}`),
+    ),
+    Object.fromEntries(Array.from({ length: 9 }, (_, i) => [`f${i}.txt`, 'x'])),
+    /more than 1000 mounts and files/,
+  ],
+  [
+    'files of a folder',
+    sharing(10, 'volumes', '  - ./conf:/conf'),
+    Object.fromEntries(Array.from({ length: 150 }, (_, i) => [`conf/${i}`, ''])),
+    /more than 1000 mounts and files/,
+  ],
+  [
+    'the contents of one file',
+    sharing(20, 'volumes', '  - ./fat.txt:/x/fat'),
+    { 'fat.txt': 'x'.repeat(1_000_000) },
+    /files of more than 8 MiB/,
+  ],
+  [
+    'the contents of one config',
+    `configs: {fat: {file: fat.txt}}\n${sharing(20, 'configs', '  - fat')}`,
+    { 'fat.txt': 'x'.repeat(1_000_000) },
+    /files of more than 8 MiB/,
+  ],
+])('%s, taken by many services, are refused before they fill the memory', (_what, text, files, message) => {
+  const variables = Object.fromEntries(Array.from({ length: 1000 }, (_, i) => [`V${i}`, 'x']))
+  expect(issuesOf(text, files, variables)).toEqual([expect.stringMatching(message)])
+})
+it('what sixty services really share is taken', () => {
+  const plan = parseCompose(sharing(60, 'volumes', '  - ./conf:/etc/app:ro\n  - ./app.conf:/app.conf:ro'), {
+    files: memoryTree({ 'conf/a.yaml': 'x', 'conf/b/c.yaml': 'y', 'conf-d/no': '', 'app.conf': 'z' }),
+  })
+  for (const { mounts } of plan.services)
+    expect(mounts.map(({ path }) => path)).toEqual(['/etc/app/a.yaml', '/etc/app/b/c.yaml', '/app.conf'])
+})
