@@ -1,5 +1,5 @@
 import { createReadStream } from 'node:fs'
-import { chmod, mkdir, mkdtemp, open, readdir, rename, rm, rmdir, symlink } from 'node:fs/promises'
+import { chmod, mkdir, mkdtemp, open, readdir, rename, rmdir, symlink } from 'node:fs/promises'
 import { basename, dirname, join, relative } from 'node:path'
 import { pipeline } from 'node:stream/promises'
 import { createGunzip } from 'node:zlib'
@@ -273,7 +273,7 @@ async function extractInto(
     const stripped = await findTop(staging)
     const top = stripped === undefined ? staging : join(staging, stripped)
     await unpacker.checkLinks(top, signal)
-    await rm(join(top, '.git'), { recursive: true, force: true })
+    await removeTree(join(top, '.git'))
     await openFolders(top)
     signal.throwIfAborted()
     await rename(top, directory)

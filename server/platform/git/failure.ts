@@ -132,6 +132,16 @@ export function explainRefusal(refusal: OutboundError, host: string, max_bytes: 
   return unreachable(host, reasons[refusal.code] ?? 'the connection could not be made')
 }
 
+/** Lines that are looked at, and characters of each. What a remote says is among them, in a megabyte if it likes. */
+const MOST_LINES = 200
+const LONGEST_LINE = 1000
+
+const lastLines = (stderr: string): string[] =>
+  stderr
+    .split(/[\r\n]+/)
+    .slice(-MOST_LINES)
+    .map((line) => line.slice(0, LONGEST_LINE))
+
 /**
  * Turns a failed run into one sentence and a hint. What cannot be explained quotes git's last words, without
  * paths of this server.
@@ -140,16 +150,14 @@ export function explainFailure(run: FailedRun): GitError {
   // A connection that broke may be the effect of what git says; other refusals are the cause.
   if (run.refusal && run.refusal.code !== 'failed')
     return explainRefusal(run.refusal, run.host, run.max_bytes)
+  const lines = lastLines(run.stderr)
+  const stderr = lines.join('\n')
   for (const [pattern, explain] of RULES) {
-    const match = pattern.exec(run.stderr)
-    if (match) return explain(run, match)
+    const match = pattern.exec(stderr)
+    if (match) return explain({ ...run, stderr }, match)
   }
   if (run.refusal) return explainRefusal(run.refusal, run.host, run.max_bytes)
-  const last =
-    run.stderr
-      .split(/[\r\n]+/)
-      .filter((line) => /^(fatal|error|remote):/.test(line))
-      .at(-1) ?? 'no reason was given'
+  const last = lines.filter((line) => /^(fatal|error|remote):/.test(line)).at(-1) ?? 'no reason was given'
   return new GitError(
     'failed',
     `Git could not read the repository: ${quote(last.replace(/\/\S*/g, '…'), 200)}.`,

@@ -52,11 +52,15 @@ function watchDisk(session: GitSession, max_bytes: number): () => void {
   }
 }
 
+/** Characters at the end of a line in which git says how far it is. A remote may say as much as it likes. */
+const LONGEST_PROGRESS = 200
+
 /** Passes on what the remote says and the end of each phase; percentages in between are noise in a log. */
 export const progressTo =
   (onLog: (line: string) => void) =>
   (line: string): void => {
-    if (/\b100% .*done\.?$/.test(line)) onLog(quote(line.trim(), 200))
+    const end = line.slice(-LONGEST_PROGRESS)
+    if (/\b100% .*done\.?$/.test(end)) onLog(quote(end.trim(), 200))
   }
 
 export interface FetchPlan {

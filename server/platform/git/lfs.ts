@@ -41,10 +41,11 @@ const failed = (message: string, options?: ErrorOptions) =>
   )
 
 /** Finds the small files that stand for large ones. */
-async function findPointers(root: string): Promise<Map<string, Pointer>> {
+async function findPointers(root: string, signal: AbortSignal): Promise<Map<string, Pointer>> {
   const pointers = new Map<string, Pointer>()
   const visit = async (directory: string): Promise<void> => {
     for (const entry of await readdir(directory, { withFileTypes: true })) {
+      signal.throwIfAborted()
       const path = join(directory, entry.name)
       if (entry.isDirectory()) await visit(path)
       else if (entry.isFile() && (await stat(path)).size < MAX_POINTER_BYTES) {
@@ -219,7 +220,7 @@ export async function fetchLfs(
   limits: { max_bytes: number; timeout_ms: number },
   onLog: (line: string) => void,
 ): Promise<void> {
-  const pointers = [...(await findPointers(session.repository)).values()]
+  const pointers = [...(await findPointers(session.repository, session.signal)).values()]
   if (pointers.length === 0) return
   const total = pointers.reduce((sum, { size, paths }) => sum + size * paths.length, 0)
   if (total > limits.max_bytes) throw tooLarge(limits.max_bytes)

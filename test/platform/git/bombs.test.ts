@@ -2,6 +2,8 @@ import { execFileSync } from 'node:child_process'
 import { mkdirSync, readdirSync, renameSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from 'vitest'
+import { progressTo } from '#server/platform/git/fetch'
+import { explainFailure } from '#server/platform/git/failure'
 import { startGitServer, type GitServer } from '#test/support/git-server'
 import { createHarness, type Harness } from './setup.ts'
 
@@ -133,3 +135,14 @@ it('a checkout that would take what the disk keeps for Portreeve is ended and le
   full.expectClean()
   await full.close()
 })
+
+it.each(['Load key ', "repository '", "repository 'x", '100% '])(
+  'a remote that says %j a hundred thousand times holds up nobody',
+  (word) => {
+    const stderr = `remote: ${word.repeat(100_000)}`
+    const lines: string[] = []
+    progressTo((line) => lines.push(line))(stderr)
+    const { code, message } = explainFailure({ stderr, host: 'h', has_credential: false, max_bytes: 1 })
+    expect([code, message.length < 400, lines]).toEqual(['failed', true, []])
+  },
+)
