@@ -34,7 +34,8 @@ const KnownHosts = v.optional(
     v.pipe(
       v.string(),
       v.maxLength(16_384),
-      v.regex(/^([\x20-\x7e]+\n?)+$/, 'must be lines of known_hosts.'),
+      // Each character has one place in it: of others, sixty kept the process busy for ever.
+      v.regex(/^[\x20-\x7e]+(?:\n[\x20-\x7e]+)*\n?$/, 'must be lines of known_hosts.'),
       v.description(
         "Lines of known_hosts that pin the host's key. Without them published keys of known forges count, else the key seen first.",
       ),

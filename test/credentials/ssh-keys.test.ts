@@ -172,6 +172,13 @@ describe('SSH keys of a project', () => {
       ).status,
     ).toBe(409)
   })
+  it('takes lines of known_hosts and nothing else, however long it would take to try', async () => {
+    const generate = async (known_hosts: string) =>
+      (await api.as('developer').post('/api/ssh-keys/generate', { name: 'lines', known_hosts })).status
+    for (const refused of [`${'a'.repeat(16_000)}\t`, `${'a\n'.repeat(8_000)}\n`, '\na', ''])
+      expect(await generate(refused)).toBe(422)
+    expect(await generate('a ssh-ed25519 AAAA\nb ssh-ed25519 BBBB\n')).toBe(201)
+  })
   it('is told to lists that follow when it comes and goes, as a token is, without its name', async () => {
     const ids = []
     for (const [path, body] of [
