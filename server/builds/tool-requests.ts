@@ -14,7 +14,7 @@ const TOOL_NAME = /^[A-Za-z][\w:@/.+-]{0,80}$/
 
 /** Packages of Nix that are languages, with their version in the name: `nodejs_20`, `python311`, `go_1_22`. */
 const NIX_LANGUAGE =
-  /^(nodejs|python|go|ruby|php|jdk|openjdk|elixir|erlang|dotnet-sdk|rust|deno|bun)[-_]?(\d+(?:[._]?\d+)*)?(?:[-_]x)?$/
+  /^(nodejs|python|go|ruby|php|jdk|openjdk|elixir|erlang|dotnet-sdk|rust|deno|bun)[-_]?(\d+(?:[._]\d+)*)?(?:[-_]x)?$/
 
 /** Tools of asdf, mise, Railpack and Nixpacks, the first file that names one first. */
 export function toolRequests(tree: SourceTree): ToolRequest[] {

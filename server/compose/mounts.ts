@@ -215,6 +215,7 @@ function copiesOf(
   if (names.length > FILES_MAX) return `names more than ${FILES_MAX} files; build an image with them.`
   let bytes = 0
   const mounts: ComposeMount[] = []
+  const folder = withoutEnd(target)
   for (const name of names) {
     if (!room.take('mounts', 1)) return []
     const content = files.read(name)
@@ -222,10 +223,17 @@ function copiesOf(
     if (content === undefined || bytes > FILES_MAX_BYTES)
       return 'names files that are not text or more than 1 MiB; build an image with them.'
     if (!room.take('file_characters', content.length)) return []
-    const path = `${target.replace(/\/+$/, '')}${below(inside, name)}`
+    const path = `${folder}${below(inside, name)}`
     mounts.push({ kind: 'file', path, content, mode: modeOf(content) })
   }
   return mounts
+}
+
+/** A path without the slashes at its end. An expression would look for that end from each slash within. */
+function withoutEnd(path: string): string {
+  let end = path.length
+  while (path[end - 1] === '/') end -= 1
+  return path.slice(0, end)
 }
 
 /** Scripts may be run: a checkout's permissions are not asked for. */

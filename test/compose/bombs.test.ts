@@ -118,6 +118,12 @@ it.each<[string, string, Record<string, string>, RegExp]>([
   expect(issuesWith(text, texts).map((issue) => issue.message)).toEqual([expect.stringMatching(message)])
 })
 
+it('a path of slashes is trimmed at once', () => {
+  const texts = Object.fromEntries(lines(150, (i) => `conf/${i}.txt`).map((name) => [name, 'x']))
+  const target = `/${'/'.repeat(15_000)}x`
+  expect(issuesWith(`services: {web: {image: a, volumes: ["./conf:${target}"]}}`, texts)).toEqual([])
+})
+
 it('lines that stand apart and files that several services share are taken', () => {
   const texts = { '.env': `A=1\n${'\n'.repeat(200)}B=2\n`.repeat(20), 'c.txt': 'c'.repeat(100_000) }
   const services = lines(20, (i) => `s${i}: {image: a, env_file: .env, volumes: ["./c.txt:/c.txt"]}`)

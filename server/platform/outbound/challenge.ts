@@ -5,7 +5,7 @@ export function parseChallenge(header: string): {
 } {
   const [, scheme = '', rest = ''] = /^(\w+)\s*(.*)$/s.exec(header.trim()) ?? []
   const parameters = Object.fromEntries(
-    [...rest.matchAll(/(\w+)="([^"]*)"/g)].map(([, key, value]) => [key!.toLowerCase(), value!]),
+    [...rest.matchAll(/\b(\w+)="([^"]*)"/g)].map(([, key, value]) => [key!.toLowerCase(), value!]),
   )
   return { scheme: scheme.toLowerCase(), parameters }
 }

@@ -156,3 +156,17 @@ describe('a container that cannot start', () => {
     expect(initError('an ordinary line')).toBeUndefined()
   })
 })
+
+test('what a Dockerfile says in megabytes holds up nobody, and the reason at its end is told', () => {
+  const long = 'a'.repeat(1_000_000)
+  expect(buildError({ ...evidence, message: `failed to compute cache key: "/${long}"` }).message).toMatch(
+    /^The Dockerfile copies/,
+  )
+  const commands = 'process "'.repeat(200_000)
+  expect(buildError({ ...evidence, message: `process "/bin/sh -c ${commands}` }).code).toBe('build_failed')
+  const { message } = buildError({
+    ...evidence,
+    message: `process "/bin/sh -c echo ${long}" did not complete successfully: exit code: 3`,
+  })
+  expect(message).toMatch(/^The command `echo a+…` failed with exit code 3\.$/)
+})

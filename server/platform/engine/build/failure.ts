@@ -36,17 +36,24 @@ const NOT_FOUND = 127
 const CLOSED_NETWORK =
   'Check the name and tag of the image. In a closed network, `npm run images` makes the usual base images without a registry.'
 
+/** Characters at each end of what a builder says that are looked at: between them stands what a Dockerfile says. */
+const LOOKED_AT = 4096
+
+function cut(message: string): string {
+  const text = stripColours(message)
+  return text.length <= 2 * LOOKED_AT ? text : `${text.slice(0, LOOKED_AT)} … ${text.slice(-LOOKED_AT)}`
+}
+
 /** Why a build failed, in one sentence that a user can act on. Where no command failed, its log is what the builder said. */
 export function buildError(evidence: BuildEvidence): EngineError {
-  const error = explained(evidence)
-  const text = stripColours(evidence.message)
+  const text = cut(evidence.message)
+  const error = explained(text, evidence)
   if (EXIT_CODE.test(text) || error.code === 'disk_full') return error
   const log = tellingLines(text.split('\n'))
   return new EngineError(error.code, error.message, error.hint, { cause: error.cause, log })
 }
 
-function explained(evidence: BuildEvidence): EngineError {
-  const text = stripColours(evidence.message)
+function explained(text: string, evidence: BuildEvidence): EngineError {
   const cause = new Error(text)
   if (saysDiskFull(text)) return diskFull(cause)
   const exit_code = EXIT_CODE.exec(text)?.[1]
