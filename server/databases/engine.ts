@@ -157,6 +157,8 @@ export interface PointInTime {
   /** Prints what waits: name, a tab, and bytes. */
   waiting(): ContainerCommand
   isPiece(name: string): boolean
+  /** Bytes that a piece has at most: whoever is inside of the container lays what they like beside them. */
+  piece_bytes: number
   /** Name among those that wait which says that pieces were left out. */
   gap: string
   /** Prints the bytes of a piece that waits. */

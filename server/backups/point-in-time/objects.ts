@@ -1,10 +1,14 @@
 import { Readable } from 'node:stream'
 import type { Secrets } from '#server/kernel/secrets'
 import type { ObjectStore } from '#server/platform/objectstore/objectstore'
+import { ArchiveError } from '../archive/archive-error.ts'
 import { newDataKey } from '../archive/keys.ts'
 import { checkArchive, readArchive } from '../archive/read.ts'
 import { writeArchive, type WrittenArchive } from '../archive/write.ts'
 import type { ArchiveRow, CopyRow, PieceRow } from './repository.ts'
+
+/** Pieces of any engine are far smaller. */
+const MOST_IN_MEMORY = 64 * 1024 ** 2
 
 const contextOf = (id: string) => `log_archives/data_key/${id}`
 type Place = Pick<ArchiveRow, 'id' | 'database_id' | 'destination_id' | 'data_key'>
@@ -53,7 +57,9 @@ export function createLogObjects({ secrets, open }: { secrets: Secrets; open(id:
         yield chunk
       }
     }
-    for (const { name, sha256 } of pieces) {
+    for (const { name, sha256, original_bytes } of pieces) {
+      if (original_bytes > MOST_IN_MEMORY)
+        throw new ArchiveError('damaged', `The piece ${name} of the log is larger than pieces are.`)
       const chunks: Uint8Array[] = []
       for await (const chunk of read(archive, pieceKey(archive, name), sha256, signal)) chunks.push(chunk)
       pack.entry({ name, mode: 0o600 }, Buffer.concat(chunks))

@@ -1,5 +1,6 @@
 import type { ContainerCommand } from '#server/databases/engine'
 import type { DatabaseInstance } from '#server/databases/instance'
+import { Fatal } from '#server/kernel/jobs/definition'
 import { EngineError } from '#server/platform/engine/engine'
 import { classify } from '../classify.ts'
 import { type LogContext, tellOf } from './context.ts'
@@ -34,6 +35,16 @@ async function inTime<T>(signal: AbortSignal, work: (signal: AbortSignal) => Pro
       'Look whether both are well. It is tried again every minute.',
       { cause: error },
     )
+  }
+}
+
+/** A piece, unless it grew since its size was told. */
+async function* atMost(most: number, bytes: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
+  let size = 0
+  for await (const chunk of bytes) {
+    size += chunk.byteLength
+    if (size > most) throw new Fatal('archive_damaged', 'A piece of the log is larger than pieces are.')
+    yield chunk
   }
 }
 
@@ -79,7 +90,12 @@ export function createShipping(context: LogContext) {
     if (isNeeded(archive) && !repository.findPiece(archive.id, name)) {
       const key = objects.pieceKey(archive, name)
       const written = await inTime(signal, (limited) =>
-        objects.write(archive, key, databases.output(instance, log.read(name), limited), limited),
+        objects.write(
+          archive,
+          key,
+          atMost(log.piece_bytes, databases.output(instance, log.read(name), limited)),
+          limited,
+        ),
       )
       const { cut_piece, cut_at } = repository.find(archive.id) ?? archive
       repository.insertPiece({
@@ -129,11 +145,12 @@ export function createShipping(context: LogContext) {
     const waiting = await waitingIn(instance, signal)
     const names = [...waiting.keys()]
     if (waiting.has(log.gap)) return endAtGap(archive, instance, names, signal)
-    const strange = names.filter((name) => !log.isPiece(name))
+    const isPiece = (name: string) => log.isPiece(name) && waiting.get(name)! <= log.piece_bytes
+    const strange = names.filter((name) => !isPiece(name))
     if (strange.length > 0) await request(instance, log.remove(strange), signal)
     let waiting_bytes = [...waiting.values()].reduce((sum, bytes) => sum + bytes, 0)
     repository.updateArchive(archive.id, { waiting_bytes })
-    for (const name of names.filter(log.isPiece).sort()) {
+    for (const name of names.filter(isPiece).sort()) {
       await ship(archive, instance, name, signal)
       waiting_bytes -= waiting.get(name)!
       repository.updateArchive(archive.id, { waiting_bytes })

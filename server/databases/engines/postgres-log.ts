@@ -43,6 +43,7 @@ export const postgresLog: PointInTime = {
   cut: (credentials) => request(credentials, 'SELECT pg_walfile_name(pg_switch_wal() - 1)'),
   waiting: () => command('find', SPOOL, '-maxdepth', '1', '-type', 'f', '-printf', '%f\\t%s\\n'),
   isPiece: (name) => PIECE.test(name),
+  piece_bytes: 16 * 1024 ** 2,
   gap: GAP,
   read: (piece) => command('cat', `${SPOOL}/${piece}`),
   remove: (names) => command('rm', '-f', ...names.map((name) => `${SPOOL}/${name}`)),

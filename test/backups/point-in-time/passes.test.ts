@@ -132,6 +132,28 @@ describe('a copy of an archive that ends meanwhile', () => {
   })
 })
 
+describe('what somebody lays beside the pieces of a log', () => {
+  const LARGE = '0000000100000000000000FF'
+  it('is no piece where it is larger than those are, and is not taken', async () => {
+    await make('orders', ON)
+    log.waiting.set(LARGE, Buffer.alloc(16 * 1024 ** 2 + 1))
+    await pass()
+    const names = api.kernel.db.sql('SELECT name FROM log_pieces').pluck().all()
+    expect([names.length > 0, names.includes(LARGE), log.waiting.size]).toEqual([true, false, 0])
+  })
+  it('is not taken when it grows after its size was told', async () => {
+    const id = await make('orders', ON)
+    log.waiting.set(LARGE, Buffer.alloc(16 * 1024 ** 2 + 1))
+    log.told.set(LARGE, 100)
+    await pass()
+    const names = api.kernel.db.sql('SELECT name FROM log_pieces').pluck().all()
+    expect([names.includes(LARGE), (await seen(id)).error]).toEqual([
+      false,
+      expect.stringContaining('larger than pieces are'),
+    ])
+  })
+})
+
 describe('an archive of data that was replaced since', () => {
   const replaced = () => api.kernel.db.sql(`UPDATE log_archives SET volume_id = 'vol_before'`).run()
   it('takes nothing of the log of the new data', async () => {

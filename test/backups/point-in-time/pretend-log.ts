@@ -6,6 +6,8 @@ const STEP_MS = 2000
 /** A pretended server whose log has pieces: what waits, what was committed, what does not answer. */
 export interface PretendedLog {
   waiting: Map<string, Buffer>
+  /** Sizes that are told of what waits in place of its own. */
+  told: Map<string, number>
   commits: number
   pieces: number
   /** Volumes of servers that answer nothing any more, and how often each was asked since. */
@@ -18,6 +20,7 @@ const nameOf = (number: number) => `00000001${number.toString(16).toUpperCase().
 export function pretendLog(api: TestApi): PretendedLog {
   const log: PretendedLog = {
     waiting: new Map(),
+    told: new Map(),
     commits: 0,
     pieces: 1,
     frozen: new Map(),
@@ -43,7 +46,9 @@ export function pretendLog(api: TestApi): PretendedLog {
     const [program = ''] = command
     const path = command.at(-1)!
     if (program === 'find') {
-      const lines = [...log.waiting].map(([name, bytes]) => `${name}\t${bytes.length}\n`)
+      const lines = [...log.waiting].map(
+        ([name, bytes]) => `${name}\t${log.told.get(name) ?? bytes.length}\n`,
+      )
       return { stdout: lines.join('') }
     }
     if (program === 'cat') return { stdout: log.waiting.get(path.split('/').at(-1)!)! }
