@@ -23,10 +23,18 @@ interface Dated {
 }
 const DAY_MS = 86_400_000
 
-/** The day of a time on the clock of a zone, as `2026-01-31`. */
-function dayOf(at: string, timezone: string): string {
-  const parts = new Intl.DateTimeFormat('en-CA', { timeZone: timezone, dateStyle: 'short' })
-  return parts.format(new Date(at))
+/**
+ * The days of times on the clock of a zone, as `2026-01-31`. To look a zone up takes long, and to format a time
+ * takes a while: both are done once, since a schedule may have ten thousand backups, and each rule asks for each.
+ */
+function daysIn(timezone: string): (at: string) => string {
+  const format = new Intl.DateTimeFormat('en-CA', { timeZone: timezone, dateStyle: 'short' })
+  const known = new Map<string, string>()
+  return (at) => {
+    const day = known.get(at) ?? format.format(new Date(at))
+    known.set(at, day)
+    return day
+  }
 }
 /** The Monday of a day's week. */
 function weekOf(day: string): string {
@@ -60,11 +68,12 @@ export function expiries(
 ): Map<string, string | null> {
   const newest_first = [...backups].sort((a, b) => (a.created_at < b.created_at ? 1 : -1))
   const seen = new Set<string>()
+  const dayOf = daysIn(timezone)
   return new Map(
     newest_first.map(({ id, created_at }, index) => {
       const ends: number[] = []
       if (retention.days !== undefined) ends.push(Date.parse(created_at) + retention.days * DAY_MS)
-      const day = dayOf(created_at, timezone)
+      const day = dayOf(created_at)
       for (const [rule, periodOf] of Object.entries(PERIODS)) {
         const name = rule as keyof typeof PERIODS
         const period = `${rule} ${periodOf(day)}`
@@ -92,12 +101,13 @@ export function selectExpired<T extends Dated>(
   if (retention.days !== undefined)
     for (const backup of newest_first)
       if (Date.parse(backup.created_at) > now - retention.days * DAY_MS) kept.add(backup)
+  const dayOf = daysIn(timezone)
   for (const [rule, periodOf] of Object.entries(PERIODS)) {
     const most = retention[rule as keyof typeof PERIODS]
     if (most === undefined) continue
     const seen = new Set<string>()
     for (const backup of newest_first) {
-      const period = periodOf(dayOf(backup.created_at, timezone))
+      const period = periodOf(dayOf(backup.created_at))
       if (seen.has(period)) continue
       if (seen.size === most) break
       seen.add(period)

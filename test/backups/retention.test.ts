@@ -1,4 +1,4 @@
-import { describe, expect, it } from 'vitest'
+import { describe, expect, it, vi } from 'vitest'
 import { expiries, selectExpired } from '#server/backups/retention'
 
 const DAY_MS = 86_400_000
@@ -53,6 +53,18 @@ describe('retention', () => {
     expect(selectExpired(two, { days: 1 }, { now: NOW, timezone: 'UTC' }).map(({ id }) => id)).toEqual([
       'older',
     ])
+  })
+  it('looks a zone up once, however many backups and rules there are', () => {
+    const asked = vi.spyOn(Intl, 'DateTimeFormat')
+    try {
+      const rules = { daily: 100, weekly: 100, monthly: 100, yearly: 100 }
+      const zone = { now: NOW, timezone: 'Europe/Berlin' }
+      selectExpired(daily(500), rules, zone)
+      expiries(daily(500), rules, zone)
+      expect(asked).toHaveBeenCalledTimes(2)
+    } finally {
+      asked.mockRestore()
+    }
   })
   it('knows days by the clock of the zone', () => {
     const around_midnight = [
