@@ -59,7 +59,7 @@ const DEPLOY: Features = {
         inside: {
           cpus: taken('Cores.'),
           memory: taken('Memory; more than this ends the instance.'),
-          pids: taken('Processes.'),
+          pids: taken('Processes and threads, 4096 at most.'),
         },
       }),
       reservations: ignored('Limits only: nothing is reserved.', {
@@ -180,7 +180,7 @@ const SERVICE: Features = {
   stop_grace_period: taken('Time between the stop signal and the end, at most 300 seconds.'),
   cpus: taken('Cores that one instance may use.'),
   mem_limit: taken('Memory that one instance may use.'),
-  pids_limit: taken('Processes that one instance may have.'),
+  pids_limit: taken('Processes and threads that one instance may have, 4096 at most.'),
   ulimits: ignored('The engine’s limits hold; `pids_limit` is taken.'),
 
   privileged: refused('Containers have no privileges.', off),

@@ -24,6 +24,8 @@ import {
 const STOP_GRACE_S = 10
 const MAX_STOP_GRACE_S = 300
 const MAX_REPLICAS = 100
+/** A server has room for some ten thousand threads, whatever memory they take: what fills it stops everybody. */
+const MAX_PIDS = 4096
 const MIN_MEMORY = 6 * 1024 * 1024
 const HOST_NAME = /^[A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?$/
 
@@ -132,6 +134,7 @@ function readLimits({ issues }: ServiceContext, fields: Fields, path: string): C
   }
   if (found.memory_bytes && found.memory_bytes < MIN_MEMORY)
     issues.add(here, 'needs at least 6 MiB of memory.')
+  if (found.pids !== undefined) found.pids = Math.min(found.pids, MAX_PIDS)
   // Zero, and -1 for processes, mean that there is no limit of the file's own.
   return Object.fromEntries(Object.entries(found).filter(([, value]) => value !== undefined && value > 0))
 }

@@ -161,6 +161,9 @@ secrets: { key: { environment: SERVICE_HEX_KEY } }
       replicas: 3,
       limits: { cpus: 1.5, memory_bytes: 64 * 1024 ** 2, pids: 50 },
     })
+    // A server has room for some ten thousand threads in all.
+    for (const much of ['pids_limit: 1000000', 'deploy: {resources: {limits: {pids: 4097}}}'])
+      expect(one(much).limits.pids).toBe(4096)
     expect(refusedPaths('mem_limit: 1k')).toEqual(['services.web.deploy.resources.limits'])
     expect(refusedPaths('deploy: {replicas: 1000}')).toEqual(['services.web.deploy.replicas'])
   })
