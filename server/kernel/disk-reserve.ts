@@ -15,6 +15,16 @@ export function freeForUsers(directory: string): number {
   return bavail * bsize - reserveOf(bsize * blocks)
 }
 
+/**
+ * Bytes that backups may still put there. They stop a whole reserve before that is touched: else whoever makes
+ * backups could fill the disk until apps of others, which had written most since, are stopped for it.
+ */
+export function freeForBackups(directory: string): number {
+  const free = freeForUsers(directory)
+  const { bsize, blocks } = statfsSync(directory)
+  return free - reserveOf(bsize * blocks)
+}
+
 /** The same of files: a disk whose table of files is full takes no file of anybody. */
 const MOST_FILES = 50_000
 

@@ -3,7 +3,7 @@ import { mkdir, open, opendir, rename, rm, stat } from 'node:fs/promises'
 import { dirname, join, relative } from 'node:path'
 import { pipeline } from 'node:stream/promises'
 import * as v from 'valibot'
-import { freeForUsers } from '#server/kernel/disk-reserve'
+import { freeForBackups } from '#server/kernel/disk-reserve'
 import {
   checkKey,
   missing,
@@ -71,15 +71,15 @@ async function writeFile(path: string, source: AsyncIterable<Uint8Array>, signal
 }
 
 /**
- * A folder of this machine. An object never takes what the disk keeps for Portreeve itself.
- * @param free bytes that users may still put on the disk of a folder.
+ * A folder of this machine. An object never takes what the disk keeps for Portreeve itself and for what runs.
+ * @param free bytes that backups may still put on the disk of a folder.
  */
-export function createLocalStore(root: string, free = freeForUsers): ObjectStore {
+export function createLocalStore(root: string, free = freeForBackups): ObjectStore {
   const requireRoom = () => {
     if (free(root) <= 0)
       throw new ObjectStoreError(
         'full',
-        'The disk of the backup folder is full: what is left of it is kept for Portreeve itself. Free space, then try again.',
+        'The disk of the backup folder is full: what is left of it is kept for Portreeve itself and for what runs. Free space, then try again.',
       )
   }
   const pathOf = (key: string) => {
