@@ -7,6 +7,11 @@ import type { DomainRepository, DomainRow } from './repository.ts'
  */
 export const COOL_DOWN_DAYS = 7
 const DAY_MS = 86_400_000
+/**
+ * Names that are kept so for one project. All of them are gone through for each name that somebody wants, and whoever
+ * has a wildcard in DNS gives names up as fast as they ask.
+ */
+const MOST_COOLING = 1000
 /** Says nothing about whose it is, nor whether it is this name or one above or below it. */
 const taken = (name: string) =>
   `${name}, or a name above or below it, belongs to another project of this installation. Choose another name, or ask an administrator, who can end the time that a removed name is kept for (end_cool_down).`
@@ -100,7 +105,7 @@ export function createOwnership(repository: DomainRepository, clock: Clock) {
       for (const name of namesOf(row)) {
         const others = repository.claiming([name], row.project_id)
         if (!others.some((other) => other.id !== row.id && isProven(other)))
-          repository.coolDown(name, row.project_id, until)
+          repository.coolDown(name, row.project_id, until, MOST_COOLING)
       }
     },
     /** Ends what a project keeps of the names of a domain that has left it with its app. */

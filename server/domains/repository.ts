@@ -207,12 +207,16 @@ export function createDomainRepository(db: Db) {
           `SELECT 1 FROM (SELECT ${bare('hostname')} AS bare FROM domain_cooldowns WHERE until > @now AND project_id NOT IN (SELECT value FROM json_each(@project_ids))) WHERE ${RELATED} LIMIT 1`,
         )
         .get({ name, project_ids: JSON.stringify(project_ids), now }) !== undefined,
-    coolDown: (hostname: string, project_id: string, until: string) =>
-      db
-        .sql(
-          'INSERT INTO domain_cooldowns VALUES (@hostname, @project_id, @until) ON CONFLICT (hostname) DO UPDATE SET project_id = @project_id, until = @until',
-        )
-        .run({ hostname, project_id, until }),
+    /** Keeps a name for the project that gave it up, and no more of them than its newest so many. */
+    coolDown(hostname: string, project_id: string, until: string, most: number): void {
+      db.sql(
+        'INSERT INTO domain_cooldowns VALUES (@hostname, @project_id, @until) ON CONFLICT (hostname) DO UPDATE SET project_id = @project_id, until = @until',
+      ).run({ hostname, project_id, until })
+      db.sql(
+        `DELETE FROM domain_cooldowns WHERE rowid IN (SELECT rowid FROM domain_cooldowns WHERE project_id = ?
+         ORDER BY until DESC, rowid DESC LIMIT -1 OFFSET ?)`,
+      ).run(project_id, most)
+    },
     /** Forgets that other projects have lately given up this name or one below it. */
     endCoolDowns: (name: string, project_id: string) =>
       db

@@ -18,6 +18,21 @@ describe('a name that another project has removed', () => {
     const { status, body } = await add('example.com', {}, theirs)
     expect([status, body.error.message]).toEqual([409, expect.stringContaining('end_cool_down')])
   })
+  it('is one of the newest thousand of that project, or is free', async () => {
+    const { db, clock } = api.kernel
+    const { project_id } = (await api.as('admin').get(`/api/apps/${blog}`)).body.data
+    const until = new Date(clock.now() + 7 * 86_400_000 + 1000).toISOString()
+    db.tx(() => {
+      for (let n = 0; n < 999; n += 1)
+        db.sql('INSERT INTO domain_cooldowns VALUES (?, ?, ?)').run(`n${n}.example.net`, project_id, until)
+    })
+    expect((await add('example.com', {}, theirs)).status).toBe(409)
+    const one_more = await addProven('one-more.example.org')
+    await api.as('admin').delete(`/api/domains/${one_more.id}`)
+    expect(db.sql('SELECT count(*) FROM domain_cooldowns').pluck().get()).toBe(1000)
+    expect((await add('example.com', {}, theirs)).status).toBe(201)
+    expect((await add('one-more.example.org', {}, theirs)).status).toBe(409)
+  })
   it('goes to another project when an administrator says so, once DNS proves it, and that is on record', async () => {
     const { status, body } = await add('example.com', { end_cool_down: true }, theirs)
     expect(status).toBe(201)
