@@ -1,8 +1,9 @@
 import { subscribe } from 'node:diagnostics_channel'
-import { type IncomingMessage, Server } from 'node:http'
+import { type IncomingMessage, type RequestListener, Server } from 'node:http'
 import type { Socket } from 'node:net'
 import { compileNetworks } from '#server/kernel/networks'
 import { peerOf } from '#server/identity/login-limit'
+import { oneAfterAnother } from './one-after-another.ts'
 import { plainAddress } from './request.ts'
 
 /**
@@ -52,20 +53,29 @@ export function holdConnections(
   })
 }
 
+/** Servers that are limited already: one that moves to another address listens a second time. */
+const limited = new WeakSet<Server>()
+
 /**
  * Ends connections that send their headers too slowly, or nothing at all, and bounds how many there are, for every HTTP server of this
  * process that listens from now on. Nitro makes its server itself and hands it to nobody; Node tells of it
  * just before it listens, when all limits can still be set.
  */
 export function limitConnections(): void {
-  const held = new WeakSet<Server>()
   subscribe('tracing:net.server.listen:asyncStart', (message) => {
     const { server } = message as { server?: unknown }
     if (!(server instanceof Server)) return
     Object.assign(server, LIMITS)
-    // One that moves to another address listens a second time.
-    if (held.has(server)) return
-    held.add(server)
+    if (limited.has(server)) return
+    limited.add(server)
     holdConnections(server, { ...MOST, isOwn: isOfThisMachine })
+    const serve = server.listeners('request') as RequestListener[]
+    server.removeAllListeners('request')
+    server.on(
+      'request',
+      oneAfterAnother((req, res) => {
+        for (const listener of serve) listener.call(server, req, res)
+      }),
+    )
   })
 }
