@@ -8,6 +8,7 @@ import type { Projects } from '#server/projects/service'
 import type { HttpPorts } from './context.ts'
 import { createIdempotency } from './idempotency.ts'
 import type { DocumentFacts } from './openapi.ts'
+import { createRequestTurns } from './turns.ts'
 
 /** Bytes of bodies under way: of one user, who sends eight of the largest at once, and of all together. */
 const MOST_HELD = {
@@ -52,6 +53,7 @@ export default defineModule({
       idempotency,
       bodies: createHeldBytes(MOST_HELD),
       answers: createHeldBytes(MOST_UNTAKEN),
+      turn: createRequestTurns(),
       authenticate: use.identity.authenticate,
       client: use.identity.client,
       refresh: (actor) =>

@@ -64,12 +64,21 @@ const whoCalls = (
     allow_stale_password: definition.allow_stale_password ?? false,
   })
 
+/** The caller as they are when their turn has come. */
+async function afterTurn(waiting: Promise<void>, call: Omit<Call, 'params'>): Promise<Actor> {
+  await waiting
+  const { definition, event, services, facts, actor } = call
+  return definition.access === 'public' ? actor : whoCalls(definition, event, services, facts)
+}
+
 async function respond(definition: AnyEndpoint, event: H3Event): Promise<unknown> {
   const services = event.context.services as HttpPorts
   const facts = factsOf(event, services)
   let actor: Actor | undefined
   try {
     actor = definition.access === 'public' ? NOBODY : await whoCalls(definition, event, services, facts)
+    const waiting = services.http.turn(actor.user_id || facts.address, definition.access === 'self')
+    if (waiting) actor = await afterTurn(waiting, { definition, event, services, facts, actor })
     const share = answerShare(event.node, services.http.answers, actor.user_id)
     // Whoever takes no answers can still end a session or key, which another may have got hold of.
     if (definition.access !== 'public' && definition.access !== 'self') share.requireRoom()

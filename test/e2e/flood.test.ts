@@ -141,3 +141,24 @@ describe('T28: one viewer who floods the WebSocket of the built server', () => {
     expect(memory).toBeLessThan(MEMORY_BYTES)
   })
 })
+
+describe('one viewer who sends thousands of requests at once', () => {
+  const asked = () =>
+    `GET /api/templates?per_page=100 HTTP/1.1\r\nHost: x\r\nAuthorization: ${cast.viewer.bearer.authorization}\r\n\r\n`
+  const reach = () =>
+    new Promise<Socket>((resolve) => {
+      const socket = connect(port, '127.0.0.1', () => resolve(socket.pause()))
+      socket.on('error', () => undefined)
+    })
+  it.each([
+    ['in one packet', 1, 2_000],
+    ['over hundreds of connections', 500, 1],
+  ])('%s: others are answered', async (_how, connections, requests) => {
+    const sockets = await Promise.all(Array.from({ length: connections }, reach))
+    const watching = watch(ATTACK_MS)
+    for (const socket of sockets) socket.write(asked().repeat(requests))
+    const { times } = await watching
+    for (const socket of sockets) socket.destroy()
+    expect(Math.max(...times)).toBeLessThan(5 * P99_MS)
+  })
+})

@@ -1,0 +1,60 @@
+import { setImmediate as round } from 'node:timers/promises'
+import { expect, it } from 'vitest'
+import { createRequestTurns } from '#server/http/turns'
+import { ApiError } from '#server/kernel/errors'
+import { poll } from '#test/support/poll'
+import { by, startTinyApi } from './tiny-api.ts'
+
+/** Asks for turns and notes, round by round, whose came. */
+function createRounds(most_waiting?: number) {
+  const turn = createRequestTurns(most_waiting)
+  const begun: string[] = []
+  const ask = (owner: string, name = owner, is_first = false) => {
+    const waiting = turn(owner, is_first)
+    if (waiting) void waiting.then(() => begun.push(name))
+    else begun.push(name)
+  }
+  return { ask, begun }
+}
+
+it('one request of a user begins in each round of the event loop, and those of others in the same rounds', async () => {
+  const { ask, begun } = createRounds()
+  for (let n = 0; n < 4; n += 1) ask('many')
+  ask('other')
+  expect(begun).toEqual(['many', 'other'])
+  await round()
+  expect(begun).toEqual(['many', 'other', 'many'])
+  ask('other')
+  ask('third')
+  await round()
+  await round()
+  expect(begun.slice(3).toSorted()).toEqual(['many', 'many', 'other', 'third'])
+})
+it('more than may wait are refused, but not what a user has to do with their own account', async () => {
+  const { ask, begun } = createRounds(2)
+  for (const name of ['first', 'second', 'third']) ask('many', name)
+  expect(() => ask('many', 'fourth')).toThrow(expect.objectContaining({ code: 'RATE_LIMITED' }))
+  ask('many', 'end the key', true)
+  await round()
+  expect(begun).toEqual(['first', 'end the key'])
+  for (const _ of [1, 2, 3]) await round()
+  expect(begun).toEqual(['first', 'end the key', 'second', 'third'])
+})
+it('a request is worked on when its turn has come, for whom it then is: a key may have ended while it waited', async () => {
+  const api = await startTinyApi()
+  let come: (() => void) | undefined
+  api.services.http.turn = (owner) => {
+    expect(owner).toBe('usr_viewer')
+    return new Promise((resolve) => (come = resolve))
+  }
+  const answer = api.send('POST', '/api/slow', { headers: by('viewer') })
+  await poll(() => come !== undefined)
+  expect(api.services.handled).toEqual([])
+  api.services.http.authenticate = () => {
+    throw new ApiError('UNAUTHORIZED', 'The key has ended.')
+  }
+  come!()
+  expect((await answer).status).toBe(401)
+  expect(api.services.handled).toEqual([])
+  await api.close()
+})
