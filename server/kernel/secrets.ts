@@ -89,12 +89,7 @@ export function loadMasterKey(path: string, from_environment: string | undefined
         `the key file ${path} is missing, but the database holds secrets. Put it back, or set PORTREEVE_SECRET_KEY; starting without it would lose them.`,
       )
     mkdirSync(dirname(path), { recursive: true, mode: 0o700 })
-    writeFileSync(path, `${randomBytes(KEY_BYTES).toString('base64')}\n`, {
-      mode: 0o600,
-      flag: 'wx',
-      flush: true,
-    })
-    chmodSync(path, 0o600)
+    writeNewKey(path)
   }
   if (!statSync(path).isFile())
     throw new KeyFileError(
@@ -123,21 +118,30 @@ export function prepareRotation(path: string): 'prepared' | 'under_way' {
       `There is no key file ${path} to rotate. Keys given as PORTREEVE_SECRET_KEY are not kept in a file.`,
     )
   if (existsSync(nextPath(path))) return 'under_way'
-  // Whole and on the disk before it has its name: a half-written or lost key would take with it all that was
-  // sealed with it.
-  const unnamed = `${nextPath(path)}.${randomBytes(6).toString('hex')}`
-  writeFileSync(unnamed, `${randomBytes(KEY_BYTES).toString('base64')}\n`, {
-    mode: 0o600,
-    flag: 'wx',
-    flush: true,
-  })
   try {
-    linkSync(unnamed, nextPath(path))
-    syncDirectory(dirname(path))
+    writeNewKey(nextPath(path))
     return 'prepared'
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'EEXIST') return 'under_way'
     throw error
+  }
+}
+
+/**
+ * Makes a key file. It is whole and on the disk before it has its name: a half-written one would stop every start
+ * that follows, and a lost one would take with it all that was sealed with it.
+ */
+function writeNewKey(path: string): void {
+  const unnamed = `${path}.${randomBytes(6).toString('hex')}`
+  try {
+    writeFileSync(unnamed, `${randomBytes(KEY_BYTES).toString('base64')}\n`, {
+      mode: 0o600,
+      flag: 'wx',
+      flush: true,
+    })
+    chmodSync(unnamed, 0o600)
+    linkSync(unnamed, path)
+    syncDirectory(dirname(path))
   } finally {
     rmSync(unnamed, { force: true })
   }

@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { systemClock } from '#server/kernel/clock'
 import type { Config } from '#server/kernel/config'
@@ -12,7 +13,7 @@ import {
   SecretUnreadableError,
   type Secrets,
 } from '#server/kernel/secrets'
-import { directories } from '#server/kernel/directories'
+import { type Directories, directories } from '#server/kernel/directories'
 import type { Kernel } from '#server/platform/base'
 import { StartError } from '#server/start/start-faults'
 
@@ -58,6 +59,20 @@ function requireFitting(secrets: Secrets, check: string, source: string): void {
   }
 }
 
+/**
+ * Throws StartError where a database without a single table lies beside what only an installation has that kept
+ * something: a disk that was not mounted or a repair of its file system left it so. A new one would begin with a new
+ * administrator, and forget the logs and files of apps that it does not know.
+ */
+function requireNotLost(db: Db, database: string, { keys, ingress }: Directories): void {
+  if (db.sql('SELECT count(*) FROM sqlite_schema').pluck().get() !== 0) return
+  const witness = [join(keys, 'secret.key'), ingress].find((path) => existsSync(path))
+  if (witness === undefined) return
+  throw new StartError(
+    `the database ${database} is empty, but ${witness} is of an installation that had one. Put its newest good copy in its place, such as one of the folder backups beside it, or call portreeve restore. To begin anew, move what the folder holds away.`,
+  )
+}
+
 /** What a running server waits for the lock of another program, with everybody else. */
 const LOCK_WAIT_MS = 40
 
@@ -67,6 +82,7 @@ export const databasePath = ({ data_directory }: Config): string => join(data_di
 export function openKernel(config: Config, log: Log, migrations: readonly Migration[]): Kernel {
   const paths = directories(config.data_directory)
   const db = openDb(databasePath(config))
+  requireNotLost(db, databasePath(config), paths)
   const applied = migrate(db, migrations, paths.backups)
   if (applied.length > 0) log.info('Migrated the database', { migrations: applied.join(', ') })
   const secrets = openSecrets(config, db, paths.keys)
