@@ -1,5 +1,5 @@
 import { own } from '#server/kernel/own'
-import { existsSync, mkdtempSync, readFileSync, renameSync, rmSync, statSync } from 'node:fs'
+import { existsSync, mkdtempSync, readdirSync, readFileSync, renameSync, rmSync, statSync } from 'node:fs'
 import { mkdir } from 'node:fs/promises'
 import { setTimeout as wait } from 'node:timers/promises'
 import { basename, dirname, join, resolve } from 'node:path'
@@ -14,7 +14,7 @@ import { inspectPlatform, unpackPlatform } from '#server/backups/targets/platfor
 import { loadConfig } from '#server/kernel/config'
 import { openDb } from '#server/kernel/db'
 import { directories } from '#server/kernel/directories'
-import { createSecrets, KeyFileError, loadMasterKey, type Secrets } from '#server/kernel/secrets'
+import { createSecrets, KeyFileError, loadMasterKey, loadNextKey, type Secrets } from '#server/kernel/secrets'
 import { lockDirectory, LockedError } from '#server/kernel/lock'
 import { createLocalStore } from '#server/platform/objectstore/local'
 import { type ObjectStore, ObjectStoreError } from '#server/platform/objectstore/objectstore'
@@ -25,6 +25,7 @@ import { createDial } from '#server/platform/outbound/dial'
 import { createOutboundPolicy } from '#server/platform/outbound/policy'
 import { prepareDataDirectory } from '#server/start/data-directory'
 import { type Adopted, adoptNewer, bringArchives, recoveredIn } from './restored-archives.ts'
+import { placeKeys } from './restored-keys.ts'
 import { CommandError, say } from './terminal.ts'
 
 export interface RestoreOptions {
@@ -46,6 +47,8 @@ type Config = ReturnType<typeof loadConfig>
 
 const FOLLOW_MS = 500
 const PLATFORM = 'platform/installation/'
+/** What the folder is called that an archive is unpacked to. */
+const UNPACKED = 'work-restore-'
 /** What people want to know is back, by table. */
 const SHOWN: readonly [table: string, words: string][] = [
   ['users', 'users'],
@@ -164,7 +167,11 @@ function takeDirectory(config: Config): () => void {
     )
   prepareDataDirectory(data)
   try {
-    return lockDirectory(data)
+    const unlock = lockDirectory(data)
+    // A restore that was killed left what it had unpacked, a key among it.
+    for (const name of readdirSync(data).filter((one) => one.startsWith(UNPACKED)))
+      rmSync(join(data, name), { recursive: true, force: true })
+    return unlock
   } catch (error) {
     if (error instanceof LockedError) throw new CommandError('Portreeve is running there. Stop it first.')
     throw error
@@ -176,6 +183,8 @@ interface Brought {
   copied: number
   /** Backups from after that of the platform. */
   adopted: Adopted
+  /** Keys of another installation that were there, under the names that they have now. */
+  set_aside: readonly string[]
 }
 /** Puts the files in their places: the key first, since a database without its key is refused. */
 async function install(
@@ -186,7 +195,7 @@ async function install(
   store: ObjectStore,
 ): Promise<Brought> {
   const { keys } = directories(config.data_directory)
-  if (names.includes('secret.key')) renameSync(join(folder, 'secret.key'), join(keys, 'secret.key'))
+  const set_aside = placeKeys(folder, names, keys)
   const db = openDb(join(folder, 'portreeve.db'))
   // The server restores databases and volumes, and deploys apps, at its next start.
   settleCopy(db, manifest.created_at)
@@ -197,13 +206,16 @@ async function install(
   for (const ending of ['-wal', '-shm'])
     rmSync(join(config.data_directory, `portreeve.db${ending}`), { force: true })
   renameSync(join(folder, 'portreeve.db'), join(config.data_directory, 'portreeve.db'))
-  return { copied, adopted }
+  return { copied, adopted, set_aside }
 }
 
 /** What opens the stored secrets; undefined where the key is somewhere else. */
 function secretsHere(config: Config, keys: string): Secrets | undefined {
   try {
-    return createSecrets(loadMasterKey(join(keys, 'secret.key'), config.secret_key, true))
+    const key_file = join(keys, 'secret.key')
+    const master = loadMasterKey(key_file, config.secret_key, true)
+    const next = config.secret_key === undefined ? loadNextKey(key_file) : undefined
+    return next ? createSecrets(next, master) : createSecrets(master)
   } catch (error) {
     if (error instanceof KeyFileError) return undefined
     throw error
@@ -239,11 +251,11 @@ async function restoreFrom({ store, key, manifest, data_key }: Opened, config: C
   const unlock = takeDirectory(config)
   const { keys } = directories(config.data_directory)
   await mkdir(keys, { recursive: true, mode: 0o700 })
-  const folder = mkdtempSync(join(config.data_directory, 'work-restore-'))
+  const folder = mkdtempSync(join(config.data_directory, UNPACKED))
   try {
     const names = await unpackPlatform(readArchive(archive), folder)
     const { counts } = inspectPlatform(join(folder, 'portreeve.db'))
-    const { copied, adopted } = await install(config, folder, names, manifest, store)
+    const { copied, adopted, set_aside } = await install(config, folder, names, manifest, store)
     say(`Restored the platform as of ${manifest.created_at} (Portreeve ${manifest.portreeve_version}):`)
     for (const [table, words] of SHOWN)
       if (Object.hasOwn(counts, table)) say(`  ${String(own(counts, table)).padStart(6)} ${words}`)
@@ -252,6 +264,7 @@ async function restoreFrom({ store, key, manifest, data_key }: Opened, config: C
         ? 'The key of stored secrets is back.'
         : 'The key is not in the archive: start Portreeve with the PORTREEVE_SECRET_KEY of that installation.',
     )
+    for (const path of set_aside) say(`Another key that was there is now ${path}.`)
     if (copied > 0) say(`Archives that were taken along: ${copied}.`)
     if (adopted.count > 0) say(`Backups that are newer than that of the platform: ${adopted.count}.`)
     for (const left of adopted.left) sayLeft(left.key, left.reason)

@@ -21,7 +21,7 @@ import {
   statSync,
   writeFileSync,
 } from 'node:fs'
-import { dirname } from 'node:path'
+import { basename, dirname } from 'node:path'
 
 /** A stored secret that cannot be decrypted. Never treated as an empty value: what needed it fails. */
 export class SecretUnreadableError extends Error {
@@ -159,6 +159,25 @@ function syncDirectory(path: string): void {
 /** The key of a rotation that is under way; undefined when there is none. */
 export const loadNextKey = (path: string): Buffer | undefined =>
   existsSync(nextPath(path)) ? loadMasterKey(nextPath(path), undefined, true) : undefined
+
+/** Names of the files that keys are in, of which the second is there while a rotation is under way. */
+export const KEY_FILES = ['secret.key', nextPath('secret.key')] as const
+
+/**
+ * The key files that are there, with their contents: of a rotation that is under way both keys are needed. None
+ * where the key comes from the environment.
+ */
+export function readKeyFiles(path: string): (readonly [name: string, content: Buffer])[] {
+  // No rotation ends between the two: one is ended by this process, or by a command that has its lock.
+  return [path, nextPath(path)].flatMap((file) => {
+    try {
+      return [[basename(file), readFileSync(file)] as const]
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code === 'ENOENT') return []
+      throw error
+    }
+  })
+}
 
 /**
  * Ends a rotation: the new key takes the place of the old one, which is gone. Does nothing when that has

@@ -211,6 +211,12 @@ describe('portreeve restore', () => {
     expect(readdirSync(data)).toEqual([])
     for (const path of [changed, `${changed}.manifest.json`]) rmSync(path)
   })
+  it('takes away what one before it left that was killed: a database and its key', async () => {
+    mkdirSync(join(data, 'work-restore-killed'), { mode: 0o700 })
+    writeFileSync(join(data, 'work-restore-killed/secret.key'), 'x')
+    expect((await run([archive])).code).toBe(0)
+    expect(readdirSync(data).filter((name) => name.startsWith('work-restore-'))).toEqual([])
+  })
   it('never writes over an installation', async () => {
     expect((await run([archive])).code).toBe(0)
     const { code, stderr } = await run([archive])

@@ -2,10 +2,11 @@ import { createWriteStream } from 'node:fs'
 import { join } from 'node:path'
 import { pipeline } from 'node:stream/promises'
 import { openDb } from '#server/kernel/db'
+import { KEY_FILES } from '#server/kernel/secrets'
 import { ArchiveError } from '../archive/archive-error.ts'
 
 /** What an archive of the platform may hold. */
-const FILES = new Set(['portreeve.db', 'secret.key'])
+const FILES = new Set<string>(['portreeve.db', ...KEY_FILES])
 
 /** Writes the files of an archive into a folder. Anything but what belongs there is refused. */
 export async function unpackPlatform(source: AsyncIterable<Uint8Array>, folder: string): Promise<string[]> {

@@ -1,9 +1,10 @@
-import { createReadStream, readFileSync } from 'node:fs'
+import { createReadStream } from 'node:fs'
 import { mkdir, rm, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Readable, Writable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import type { Db } from '#server/kernel/db'
+import { readKeyFiles } from '#server/kernel/secrets'
 import { newId } from '#server/kernel/ids'
 import type { Dump } from '../target.ts'
 import type { BackupTarget } from '../target.ts'
@@ -35,7 +36,11 @@ async function copyDatabase(db: Db, path: string, signal: AbortSignal): Promise<
 /** The installation itself: its database, in which certificates are too, and the key that opens its secrets. */
 export function createPlatformTarget(options: PlatformTargetOptions): BackupTarget {
   const folderOf = (id: string) => join(options.work_directory, 'platform', id)
-  async function* pack(folder: string, signal: AbortSignal): AsyncGenerator<Uint8Array> {
+  async function* pack(
+    folder: string,
+    keys: readonly (readonly [name: string, content: Buffer])[],
+    signal: AbortSignal,
+  ): AsyncGenerator<Uint8Array> {
     const { pack: createPack } = await import('tar-stream')
     const tar = createPack()
     const fill = async () => {
@@ -43,8 +48,7 @@ export function createPlatformTarget(options: PlatformTargetOptions): BackupTarg
       const { size } = await stat(file)
       const entry = tar.entry({ name: 'portreeve.db', size, mode: 0o600 })
       await pipeline(createReadStream(file), entry as unknown as Writable, { signal })
-      const key = readKey(options.key_file)
-      if (key) tar.entry({ name: 'secret.key', mode: 0o600 }, key)
+      for (const [name, content] of keys) tar.entry({ name, mode: 0o600 }, content)
       tar.finalize()
     }
     const filled = fill().catch((error: Error) => tar.destroy(error))
@@ -70,13 +74,15 @@ export function createPlatformTarget(options: PlatformTargetOptions): BackupTarg
     async dump(_id, _options, signal): Promise<Dump> {
       const folder = folderOf(newId('req'))
       await mkdir(folder, { recursive: true, mode: 0o700 })
+      // Before the copy: a rotation that ends later has sealed nothing with a key that is not among these.
+      const keys = readKeyFiles(options.key_file)
       try {
         await copyDatabase(options.db, join(folder, 'portreeve.db'), signal)
       } catch (error) {
         await rm(folder, { recursive: true, force: true })
         throw error
       }
-      return { bytes: pack(folder, signal), extension: 'tar' }
+      return { bytes: pack(folder, keys, signal), extension: 'tar' }
     },
     /** Opens the database of the archive and reads all of it. */
     async verify({ id }, open) {
@@ -90,14 +96,5 @@ export function createPlatformTarget(options: PlatformTargetOptions): BackupTarg
         await rm(folder, { recursive: true, force: true })
       }
     },
-  }
-}
-
-function readKey(path: string): Buffer | undefined {
-  try {
-    return readFileSync(path)
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined
-    throw error
   }
 }
