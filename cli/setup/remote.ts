@@ -123,6 +123,44 @@ const portsOf = (settings: Record<string, string>) =>
     Number,
   )
 
+/**
+ * Takes settings from standard input, and becomes the command that follows: the arguments of a command can be read by
+ * every user of the machine, and sudo writes them into a log.
+ */
+const WITH_SETTINGS = ['sh', '-c', 'set -a; eval "$(cat)"; exec "$@"', 'sh']
+
+interface Call {
+  settings: Record<string, string>
+  options: RemoteSetupOptions
+  is_root: boolean
+}
+/** Copies this program to a folder that only this user can look into, and runs its setup; answers its exit code. */
+async function setUpThere(
+  remote: Remote,
+  host: string,
+  { settings, options, is_root }: Call,
+): Promise<number> {
+  const made = await remote.run('umask 077; mktemp -d /tmp/portreeve-XXXXXXXXXX')
+  const folder = /^\/tmp\/portreeve-\w+$/m.exec(made.output)?.[0]
+  if (made.code !== 0 || folder === undefined)
+    throw new CommandError(`No folder can be made in /tmp of ${host}: ${made.output.trim()}`)
+  try {
+    say(`Copying Portreeve to ${host}.`)
+    const program = `${folder}/portreeve`
+    await copyProgram(remote, program)
+    const places = ['--data-dir', options.dataDir, '--bin-dir', options.binDir]
+    const words = [...(is_root ? [] : ['sudo', '-n']), ...WITH_SETTINGS, program, 'setup', ...places]
+    const input = Object.entries(settings).map(([name, value]) => `${name}=${quote(value)}\n`)
+    const { code } = await remote.run(words.map(quote).join(' '), {
+      input: input.join(''),
+      onOutput: (text) => process.stdout.write(text),
+    })
+    return code
+  } finally {
+    await remote.run(`rm -rf ${quote(folder)}`)
+  }
+}
+
 /** `portreeve setup user@host`: sets another machine up over SSH. */
 export async function remoteSetup(
   env: Record<string, string | undefined>,
@@ -145,22 +183,7 @@ export async function remoteSetup(
       throw new CommandError(
         `${target.host} cannot be set up:\n${wrong.map((line) => `  ${line}`).join('\n')}`,
       )
-    const program = `/tmp/portreeve-${process.env.PORTREEVE_BUILD}`
-    say(`Copying Portreeve to ${target.host}.`)
-    await copyProgram(remote, program)
-    const words = [
-      ...(facts.uid === 0 ? [] : ['sudo', '-n']),
-      'env',
-      ...Object.entries(settings).map(([name, value]) => `${name}=${value}`),
-      program,
-      'setup',
-      '--data-dir',
-      options.dataDir,
-      '--bin-dir',
-      options.binDir,
-    ]
-    const { code } = await remote.run(words.map(quote).join(' '), (text) => process.stdout.write(text))
-    await remote.run(`rm -f ${quote(program)}`)
+    const code = await setUpThere(remote, target.host, { settings, options, is_root: facts.uid === 0 })
     if (code !== 0) throw new CommandError(`Setting ${target.host} up did not work; the reason is above.`)
   } finally {
     remote.close()

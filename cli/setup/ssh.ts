@@ -17,10 +17,16 @@ export interface SshOptions {
   /** Fingerprint that the host must show, as `ssh-keygen -lf` prints it. */
   hostKey?: string
 }
+interface RunOptions {
+  /** What the command reads: its words can be seen by everybody there. */
+  input?: string
+  /** Hears its output as it comes. */
+  onOutput?: (text: string) => void
+}
 /** One machine that commands are run on. */
 export interface Remote {
-  /** Runs a line of the remote shell; lines of its output are told as they come. */
-  run(command: string, onOutput?: (text: string) => void): Promise<{ code: number; output: string }>
+  /** Runs a line of the remote shell. */
+  run(command: string, options?: RunOptions): Promise<{ code: number; output: string }>
   upload(from: string, to: string): Promise<void>
   close(): void
 }
@@ -72,7 +78,7 @@ async function accepts(key: Buffer, target: Target, expected: string | undefined
 
 const runner =
   (client: Client): Remote['run'] =>
-  (command, onOutput) =>
+  (command, { input = '', onOutput } = {}) =>
     new Promise((resolve, reject) => {
       client.exec(command, (error, stream) => {
         if (error) return reject(error)
@@ -84,7 +90,7 @@ const runner =
         stream.on('data', hear)
         stream.stderr.on('data', hear)
         stream.on('close', (code: number | null) => resolve({ code: code ?? 1, output }))
-        stream.end()
+        stream.end(input)
       })
     })
 
