@@ -185,6 +185,12 @@ export function createSourceGuard({ engine, policy, client, egress, registryAuth
       return text
     },
     async checkImage(reference: string, signal: AbortSignal): Promise<void> {
+      if (isOwnImage(reference))
+        throw new Fatal(
+          'registry_refused',
+          `The image ${reference.slice(0, 200)} is below portreeve/, which belong to apps of this installation.`,
+          'Use an image of a registry.',
+        )
       const host = registryHost(reference)
       const [name, port] = hostAndPort(host)
       const is_filtered = await isFiltered()

@@ -8,6 +8,7 @@
  * every key with what becomes of it. Throws a `ComposeError` whose `issues` list what is wrong by dotted path
  * (`services.web.privileged`); `invalidCompose` makes the 422 of it. Nothing is read but the text and `files`.
  */
+import { isOwnImage } from '#server/kernel/image-reference'
 import { own } from '#server/kernel/own'
 import type { ServiceContext } from './context.ts'
 import { inOrder, settleDependencies } from './dependencies.ts'
@@ -43,6 +44,7 @@ export interface ComposeOptions {
 }
 
 const MAX_SERVICES = 60
+const OWN_IMAGE = 'must not begin with portreeve/: these are images of apps of this installation.'
 /** Variables that a plan lists at most. */
 const MAX_NAMED = 1000
 const SERVICE_NAME = /^[A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?$/
@@ -143,6 +145,9 @@ function readServices(
     )
   const services = running.map(({ service }) => service)
   shareBuilds(services)
+  for (const { name, image, build } of services)
+    if (image !== null && !build && isOwnImage(image))
+      issues.add(at(at('services', name), 'image'), OWN_IMAGE)
   for (const { links } of running)
     for (const { service, alias } of links)
       services.find(({ name, aliases }) => name === service && !aliases.includes(alias))?.aliases.push(alias)

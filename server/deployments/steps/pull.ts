@@ -24,7 +24,8 @@ export async function pull(
       error instanceof EngineError && error.code === 'image_not_found'
         ? await context.engine.findImage(reference)
         : undefined
-    if (!here || !isNamed(here, reference)) throw error
+    // What an app was built from is nobody else's, whatever it is called by.
+    if (!here || here.owner !== undefined || !isNamed(here, reference)) throw error
     onLog({
       stream: 'system',
       text: `${(error as Error).message} The image of that name on this server is used.`,
