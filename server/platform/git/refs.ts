@@ -34,6 +34,15 @@ export function checkRef(name: string): string {
   return name
 }
 
+/** Whether `checkRef` would take it. */
+export function isRef(name: string): boolean {
+  try {
+    return checkRef(name) === name
+  } catch {
+    return false
+  }
+}
+
 /**
  * Checks a commit id: 7 to 40 hexadecimal digits (64 for repositories with SHA-256). Returns it in lower
  * case.

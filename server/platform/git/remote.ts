@@ -1,4 +1,5 @@
 import { branchNotFound, emptyRepository } from './errors.ts'
+import { isRef } from './refs.ts'
 import type { GitSession } from './session.ts'
 
 /** What is to be fetched: the commit, the reference that leads to it, and the name that users know it by. */
@@ -16,13 +17,18 @@ interface Refs {
 
 const SHA = /^(?:[0-9a-f]{40}|[0-9a-f]{64})$/
 
+const BRANCH = 'refs/heads/'
+/** Whether git can be asked for what a remote calls a branch: with a colon in it, it would write another one. */
+const isBranch = (name: string): boolean => name.startsWith(BRANCH) && isRef(name.slice(BRANCH.length))
+
 /** Reads the output of `git ls-remote --symref`. */
 function parseRefs(text: string): Refs {
   const refs: Refs = { shas: new Map() }
   for (const line of text.split('\n')) {
     const [value = '', name = ''] = line.split('\t')
-    if (name === 'HEAD' && value.startsWith('ref: ')) refs.head = value.slice(5)
-    else if (name === 'HEAD' && SHA.test(value)) refs.head_sha = value
+    if (name === 'HEAD' && value.startsWith('ref: ')) {
+      if (isBranch(value.slice(5))) refs.head = value.slice(5)
+    } else if (name === 'HEAD' && SHA.test(value)) refs.head_sha = value
     else if (SHA.test(value)) refs.shas.set(name, value)
   }
   return refs
@@ -37,9 +43,8 @@ const list = async (session: GitSession, url: string, ...patterns: string[]): Pr
     ).stdout,
   )
 
-const BRANCH = 'refs/heads/'
 const branchesOf = (refs: Refs): string[] =>
-  [...refs.shas.keys()].filter((name) => name.startsWith(BRANCH)).map((name) => name.slice(BRANCH.length))
+  [...refs.shas.keys()].filter(isBranch).map((name) => name.slice(BRANCH.length))
 
 /** Says which branches there are instead, the default one first. */
 async function explainMissing(session: GitSession, url: string, branch: string): Promise<Error> {
@@ -67,8 +72,7 @@ async function findNamed(session: GitSession, url: string, branch: string): Prom
 /** The remote's HEAD; when it points nowhere, the only branch there is. */
 async function findHead(session: GitSession, url: string): Promise<Target> {
   const { head, head_sha } = await list(session, url, 'HEAD')
-  if (head_sha && head?.startsWith(BRANCH))
-    return { branch: head.slice(BRANCH.length), sha: head_sha, ref: head }
+  if (head_sha && head) return { branch: head.slice(BRANCH.length), sha: head_sha, ref: head }
   const refs = await list(session, url, `${BRANCH}*`)
   const names = branchesOf(refs)
   const same = names.filter((name) => refs.shas.get(BRANCH + name) === head_sha)

@@ -146,3 +146,20 @@ it.each(['Load key ', "repository '", "repository 'x", '100% '])(
     expect([code, message.length < 400, lines]).toEqual(['failed', true, []])
   },
 )
+
+it('a remote names no branch that git could not be asked for', async () => {
+  const target = repository()
+  const sha = target.commit({ a: 'a' })
+  const packet = (text: string) => `${(text.length + 4).toString(16).padStart(4, '0')}${text}`
+  for (const name of ['main:refs/heads/other', 'a\u001b[2Jb', 'x/../y', '-x']) {
+    server.intercept = (request, response) => {
+      if (request.method !== 'POST') return false
+      response.writeHead(200, { 'content-type': 'application/x-git-upload-pack-result' })
+      response.end(`${packet(`${sha} HEAD symref-target:refs/heads/${name}\n`)}0000`)
+      return true
+    }
+    const found = await harness.git.resolve({ url: target.url }, new AbortController().signal)
+    expect(found, name).toEqual({ branch: 'HEAD', sha })
+  }
+  server.intercept = undefined
+})
