@@ -57,8 +57,9 @@ function databasePorts(use: DatabaseNeeds, plugs: Plugs): DatabasePorts {
         .map(({ id }) => id)
         .filter((id) => use.deployments.holds(id, text)),
     refreshApp: (app_id) => use.deployments.refresh(app_id),
-    replaceCredentials(project_id, from, to) {
-      for (const { id } of use.apps.sources(project_id)) use.deployments.replaceCredentials(id, from, to)
+    async replaceCredentials(project_id, from, to) {
+      for (const { id } of use.apps.sources(project_id))
+        await use.deployments.replaceCredentials(id, from, to)
     },
     refreshed: (deployment_id) => use.deployments.ended(deployment_id),
     finalBackup: () => plugs.final_backup,

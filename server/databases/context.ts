@@ -37,7 +37,7 @@ export interface DatabasePorts {
    */
   refreshApp(app_id: string): string | undefined
   /** Makes releases of the project's apps that hold credentials which end now hold their successors. */
-  replaceCredentials(project_id: string, from: Credentials, to: Credentials): void
+  replaceCredentials(project_id: string, from: Credentials, to: Credentials): Promise<void>
   /** How that ended; undefined while it goes on. */
   refreshed(reference: string): 'succeeded' | 'failed' | undefined
   /** The final backup before a deletion. Undefined while the installation has no place for backups. */

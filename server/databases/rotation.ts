@@ -94,7 +94,7 @@ export function rotationJob(room: Workroom) {
           const previous = vault.previous(row)
           if (!previous) return
           // Stopped apps and releases that one can go back to: with the old ones they could not start.
-          ports.replaceCredentials(row.project_id, previous, vault.current(row))
+          await ports.replaceCredentials(row.project_id, previous, vault.current(row))
           const instance = await server(row.id, signal)
           await requireSuccess(instance, instance.engine.revoke(vault.current(row), previous), signal)
           change(row.id, { previous_password: null })

@@ -4,6 +4,8 @@ import type { Db } from '#server/kernel/db'
 import { openReadable, type Secrets } from '#server/kernel/secrets'
 import type { Mount, Reservations } from '#server/platform/engine/workload'
 import type { ReleaseScale } from '#server/scaling/contract'
+import { createImageReader, imagesOf, type ReleaseImages } from './release-images.ts'
+import { createReplacement, sealedFor } from './release-secrets.ts'
 import { scaledConfiguration, scaledSettings } from './release-scale.ts'
 
 /** How a release runs; immutable but for what `ReleaseScale` may change. */
@@ -119,44 +121,30 @@ export interface Release {
 interface Row extends Omit<Release, 'settings' | 'configuration' | 'image_present' | 'proven'> {
   settings: string
   configuration: string
-  environment: string
-  variables: string | null
-  files: string | null
-  services: string | null
   image_present: number
   proven: number
 }
+/** All but what is sealed: an app has a release for each of its deployments, and many are read at once. */
+const COLUMNS =
+  'id, app_id, deployment_id, image_id, image_tag, image_present, commit_sha, build_key, settings, configuration, proven, created_at'
 
 /** Fields that releases from before them lack. */
 const DEFAULTS: Partial<Configuration> = { processes: {} }
 
 const readWith = (scale: ReleaseScale | undefined, row: Row): Release => {
-  const { environment: _sealed, variables: _variables, files: _files, services: _services, ...rest } = row
   const settings = JSON.parse(row.settings) as ReleaseSettings
   const configuration = {
     ...DEFAULTS,
     ...(JSON.parse(row.configuration) as Partial<Configuration>),
   } as Configuration
   return {
-    ...rest,
+    ...row,
     settings: scale ? scaledSettings(settings, configuration, scale) : settings,
     configuration: scale ? scaledConfiguration(configuration, scale) : configuration,
     image_present: row.image_present === 1,
     proven: row.proven === 1,
   }
 }
-
-/** A login as values of variables hold it: in an address, or in parts. */
-export interface Login {
-  username: string
-  password: string
-}
-/** Values in JSON with one login in the place of another; passwords are long and random, so none is met by chance. */
-const withLogin = (json: string, from: Login, to: Login): string =>
-  json
-    .replaceAll(`${from.username}:${from.password}`, `${to.username}:${to.password}`)
-    .replaceAll(from.password, to.password)
-    .replaceAll(JSON.stringify(from.username), JSON.stringify(to.username))
 
 /**
  * Releases with their sealed environment.
@@ -172,18 +160,16 @@ export function createReleases(
   scaleOf: (release: { id: string; app_id: string }) => ReleaseScale | undefined,
 ) {
   const read = (row: Row): Release => readWith(scaleOf(row), row)
-  const context = (id: string) => `releases/environment/${id}`
-  const variables_context = (id: string) => `releases/variables/${id}`
-  const files_context = (id: string) => `releases/files/${id}`
-  const services_context = (id: string) => `releases/services/${id}`
   const find = (id: string) => {
-    const row = db.sql('SELECT * FROM releases WHERE id = ?').get(id) as Row | undefined
+    const row = db.sql(`SELECT ${COLUMNS} FROM releases WHERE id = ?`).get(id) as Row | undefined
     return row && read(row)
   }
-  const many = (sql: string, ...values: unknown[]) => (db.sql(sql).all(...values) as Row[]).map(read)
-  const keptOf = (app_id: string): Release[] =>
-    many(
-      'SELECT * FROM releases WHERE rowid IN (SELECT MAX(rowid) FROM releases WHERE app_id = ? AND proven = 1 GROUP BY image_id ORDER BY MAX(rowid) DESC LIMIT ?) ORDER BY rowid DESC',
+  const many = (where: string, ...values: unknown[]) =>
+    (db.sql(`SELECT ${COLUMNS} FROM releases WHERE ${where}`).all(...values) as Row[]).map(read)
+  const withImages = createImageReader(db)
+  const keptOf = (app_id: string): ReleaseImages[] =>
+    withImages(
+      `rowid IN (SELECT MAX(rowid) FROM releases WHERE app_id = ? AND proven = 1 GROUP BY image_id ORDER BY MAX(rowid) DESC LIMIT ?) ORDER BY rowid DESC`,
       app_id,
       kept(),
     )
@@ -203,10 +189,10 @@ export function createReleases(
         ...release,
         settings: JSON.stringify(release.settings),
         configuration: JSON.stringify(release.configuration),
-        environment: secrets.seal(JSON.stringify(environment), context(release.id)),
-        variables: secrets.seal(JSON.stringify(variables), variables_context(release.id)),
-        files: files.length > 0 ? secrets.seal(JSON.stringify(files), files_context(release.id)) : null,
-        services: services ? secrets.seal(JSON.stringify(services), services_context(release.id)) : null,
+        environment: secrets.seal(JSON.stringify(environment), sealedFor.environment(release.id)),
+        variables: secrets.seal(JSON.stringify(variables), sealedFor.variables(release.id)),
+        files: files.length > 0 ? secrets.seal(JSON.stringify(files), sealedFor.files(release.id)) : null,
+        services: services ? secrets.seal(JSON.stringify(services), sealedFor.services(release.id)) : null,
       }
       db.sql(
         `INSERT OR IGNORE INTO releases (id, app_id, deployment_id, image_id, image_tag, commit_sha, build_key, settings, environment, variables, files, services, configuration, created_at)
@@ -219,12 +205,12 @@ export function createReleases(
      */
     environment(id: string): Record<string, string> {
       const sealed = db.sql('SELECT environment FROM releases WHERE id = ?').pluck().get(id) as string
-      return JSON.parse(secrets.open(sealed, context(id))) as Record<string, string>
+      return JSON.parse(secrets.open(sealed, sealedFor.environment(id))) as Record<string, string>
     },
     /** The variables that the environment was made of, in clear; none of a release from before there were any. */
     variables(id: string): ReleaseVariables {
       const sealed = db.sql('SELECT variables FROM releases WHERE id = ?').pluck().get(id) as string | null
-      return sealed ? (JSON.parse(secrets.open(sealed, variables_context(id))) as ReleaseVariables) : {}
+      return sealed ? (JSON.parse(secrets.open(sealed, sealedFor.variables(id))) as ReleaseVariables) : {}
     },
     /**
      * Secrets of what may still print them: the newest releases of an app, and those that can be rolled back
@@ -238,31 +224,10 @@ export function createReleases(
         .all(app_id) as { id: string; variables: string }[]
       return openReadable(
         secrets,
-        rows.map(({ id, variables }) => [variables, variables_context(id)] as const),
+        rows.map(({ id, variables }) => [variables, sealedFor.variables(id)] as const),
       ).flatMap((text) => secretValuesOf(JSON.parse(text) as ReleaseVariables))
     },
-    /**
-     * Puts new credentials in the place of ones that no longer open anything, in every release of an app. The
-     * one change that a release takes: a rollback or a start with the old ones could only fail.
-     */
-    replaceCredentials(app_id: string, from: Login, to: Login): void {
-      const rows = db
-        .sql('SELECT id, environment, variables, services FROM releases WHERE app_id = ?')
-        .all(app_id) as Pick<Row, 'id' | 'environment' | 'variables' | 'services'>[]
-      const replaced = (sealed: string, bound: string): string => {
-        const text = secrets.open(sealed, bound)
-        return text.includes(from.password) ? secrets.seal(withLogin(text, from, to), bound) : sealed
-      }
-      db.tx(() => {
-        for (const { id, environment, variables, services } of rows)
-          db.sql('UPDATE releases SET environment = ?, variables = ?, services = ? WHERE id = ?').run(
-            replaced(environment, context(id)),
-            variables && replaced(variables, variables_context(id)),
-            services && replaced(services, services_context(id)),
-            id,
-          )
-      })
-    },
+    replaceCredentials: createReplacement(db, secrets),
     /** What the engine mounts for the volumes of a release. */
     volumes: ({ settings }: Pick<Release, 'settings'>): ReleaseMounts['volumes'] =>
       current(settings.mounts?.volumes ?? []),
@@ -270,25 +235,27 @@ export function createReleases(
     /** Inline files in clear. Throws SecretUnreadableError. */
     files(id: string): FileMount[] {
       const sealed = db.sql('SELECT files FROM releases WHERE id = ?').pluck().get(id) as string | null
-      return sealed ? (JSON.parse(secrets.open(sealed, files_context(id))) as FileMount[]) : []
+      return sealed ? (JSON.parse(secrets.open(sealed, sealedFor.files(id))) as FileMount[]) : []
     },
     /** Environment and files of each service of a stack, in clear. Throws SecretUnreadableError. */
     services(id: string): Record<string, ServiceSecrets> {
       const sealed = db.sql('SELECT services FROM releases WHERE id = ?').pluck().get(id) as string | null
       return sealed
-        ? (JSON.parse(secrets.open(sealed, services_context(id))) as Record<string, ServiceSecrets>)
+        ? (JSON.parse(secrets.open(sealed, sealedFor.services(id))) as Record<string, ServiceSecrets>)
         : {}
     },
     /** The newest release built from the same commit and build configuration whose image is still here. */
     findBuilt: (app_id: string, build_key: string): Release | undefined =>
       many(
-        'SELECT * FROM releases WHERE app_id = ? AND build_key = ? AND image_present = 1 ORDER BY rowid DESC LIMIT 1',
+        'app_id = ? AND build_key = ? AND image_present = 1 ORDER BY rowid DESC LIMIT 1',
         app_id,
         build_key,
       )[0],
-    /** Proven releases of an app, newest first. */
-    proven: (app_id: string): Release[] =>
-      many('SELECT * FROM releases WHERE app_id = ? AND proven = 1 ORDER BY rowid DESC', app_id),
+    /** Proven releases of an app by their ids and deployments, newest first. */
+    proven: (app_id: string) =>
+      db
+        .sql('SELECT id, deployment_id FROM releases WHERE app_id = ? AND proven = 1 ORDER BY rowid DESC')
+        .all(app_id) as Pick<Release, 'id' | 'deployment_id'>[],
     /**
      * The newest of each image whose image is kept: restarts and rollbacks, which run an older image, take
      * nobody's place.
@@ -297,12 +264,25 @@ export function createReleases(
     /** Images that releases to roll back to, and those that are being made, need. */
     neededImages(): string[] {
       const apps = db.sql('SELECT DISTINCT app_id FROM releases').pluck().all() as string[]
-      const made = many('SELECT * FROM releases WHERE proven = 0')
+      const made = withImages('proven = 0')
       return [...made, ...apps.flatMap(keptOf)].flatMap(imagesOf)
     },
-    ofApp: (app_id: string): Release[] => many('SELECT * FROM releases WHERE app_id = ?', app_id),
-    ofDeployment: (deployment_id: string): Release | undefined =>
-      many('SELECT * FROM releases WHERE deployment_id = ?', deployment_id)[0],
+    hasAny: (app_id: string): boolean =>
+      db.sql('SELECT 1 FROM releases WHERE app_id = ? LIMIT 1').get(app_id) !== undefined,
+    /** Images of an app that are still here, by the releases that run them. */
+    withImages: (app_id: string) => withImages('app_id = ? AND image_present = 1', app_id),
+    /** Volumes of a compose app that releases mounted which served, or that of this id. */
+    servedVolumes: (app_id: string, live_id: string | null) =>
+      new Set(
+        db
+          .sql(
+            `SELECT DISTINCT volume.value ->> 'volume_id' FROM releases, json_each(settings, '$.stack') AS service,
+               json_each(service.value, '$.volumes') AS volume WHERE app_id = ? AND (proven = 1 OR releases.id = ?)`,
+          )
+          .pluck()
+          .all(app_id, live_id) as string[],
+      ),
+    ofDeployment: (deployment_id: string): Release | undefined => many('deployment_id = ?', deployment_id)[0],
     markProven: (id: string) => db.sql('UPDATE releases SET proven = 1 WHERE id = ?').run(id),
     markImageGone: (image_id: string) =>
       // Those of a stack stand in its services.
@@ -318,33 +298,3 @@ export function createReleases(
   }
 }
 export type Releases = ReturnType<typeof createReleases>
-
-/** Images that a release runs: one, or one for each service of its stack. */
-export const imagesOf = ({ image_id, settings }: Release): string[] =>
-  settings?.stack?.map((service) => service.image_id) ?? [image_id]
-/** Images that were built for a release, by their tags. */
-export const tagsOf = (release: Release, image_id: string): string[] =>
-  (release.settings.stack ?? [release]).flatMap((one) =>
-    one.image_id === image_id && one.image_tag ? [one.image_tag] : [],
-  )
-
-/**
- * Images of an app that no kept release needs: all but those of the releases to roll back to and of those in
- * use.
- */
-export function removableImages(
-  targets: readonly Release[],
-  all: readonly Release[],
-  in_use: ReadonlySet<string>,
-): string[] {
-  const kept = new Set(targets.flatMap(imagesOf))
-  for (const release of all) if (in_use.has(release.id)) for (const id of imagesOf(release)) kept.add(id)
-  return [
-    ...new Set(
-      all
-        .filter((release) => release.image_present)
-        .flatMap(imagesOf)
-        .filter((id) => !kept.has(id)),
-    ),
-  ]
-}

@@ -15,9 +15,12 @@ export function createRollbackTarget(deployments: DeploymentRepository, releases
    * made.
    */
   const originOf = (deployment_id: string): string => {
-    const row = deployments.find(deployment_id)
-    const { from_deployment } = row ? requestOf(row) : {}
-    return from_deployment ? originOf(from_deployment) : deployment_id
+    for (let origin = deployment_id; ; ) {
+      const row = deployments.find(origin)
+      const { from_deployment } = row ? requestOf(row) : {}
+      if (!from_deployment) return origin
+      origin = from_deployment
+    }
   }
   const variables = (release: Release) =>
     Object.entries(releases.environment(release.id))
@@ -41,14 +44,22 @@ export function createRollbackTarget(deployments: DeploymentRepository, releases
    */
   const before = (app_id: string, live_release_id: string | null): Release | undefined => {
     const proven = releases.proven(app_id)
+    const read = (one: (typeof proven)[number] | undefined) => one && releases.find(one.id)
     const live = live_release_id ? releases.find(live_release_id) : undefined
-    if (!live) return proven[0]
+    if (!live) return read(proven[0])
     const origin = originOf(live.deployment_id)
-    const found = proven
-      .slice(proven.findIndex((release) => release.deployment_id === origin) + 1)
-      .find((release) => !isSame(release, live))
+    const from = proven.findIndex((release) => release.deployment_id === origin) + 1
+    const found = firstOther(proven.slice(from), live)
     const made_by = found && originOf(found.deployment_id)
-    return proven.find((release) => release.deployment_id === made_by) ?? found
+    return read(proven.find((release) => release.deployment_id === made_by)) ?? found
+  }
+  /** One is read at a time, since each may be large. */
+  const firstOther = (ids: readonly { id: string }[], live: Release): Release | undefined => {
+    for (const { id } of ids) {
+      const release = releases.find(id)
+      if (release && !isSame(release, live)) return release
+    }
+    return undefined
   }
 
   /**

@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { removableImages, type Release } from '#server/deployments/releases'
+import { removableImages } from '#server/deployments/release-images'
+import type { Release } from '#server/deployments/releases'
 import { pruneImages } from '#server/deployments/steps/switch'
 import { createTestApi, type TestApi } from '#test/support/api'
 import { commitShop, SHOP_URL } from '#test/support/shop'

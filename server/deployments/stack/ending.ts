@@ -1,5 +1,6 @@
 import type { Engine } from '#server/platform/engine/engine'
-import { imagesOf, type Release } from '../releases.ts'
+import { imagesOf } from '../release-images.ts'
+import type { Release } from '../releases.ts'
 
 /** Ends instances of a release; of a stack also those that an earlier release has made, or only some services. */
 export async function endRelease(

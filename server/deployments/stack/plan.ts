@@ -4,7 +4,6 @@ import { runtimeValues } from '#server/env/resolved'
 import { Fatal } from '#server/kernel/jobs/definition'
 import { sourceFolder } from '#server/platform/archive/source-folder'
 import { composeFileOf } from '#server/compose/compose-file'
-import type { Release } from '../releases.ts'
 import { sourceDirectory } from '../steps/source.ts'
 import type { DeployStep, DeployedApp, DeployContext } from '../work.ts'
 
@@ -23,25 +22,16 @@ export const stackFolder = (
  * nothing: a file that was missing was taken for a folder then, and may come now.
  */
 function dataOf({ releases, ports }: DeployContext, app: DeployedApp): (volume: string) => boolean {
-  let served: { has_releases: boolean; volume_ids: Set<string> } | undefined
-  // There may be thousands of releases, and a file names many volumes: they are gone through once.
-  const known = () => (served ??= servedVolumes(releases.ofApp(app.id), app.live_release_id))
+  let served: ReadonlySet<string> | undefined
   return (volume) => {
     const found = ports.stackVolume(app, volume)
     if (!found) return false
-    const { has_releases, volume_ids } = known()
     // Without any release it came with a backup that the app was restored from.
-    return has_releases ? volume_ids.has(found.id) : found.is_mounted
+    if (!releases.hasAny(app.id)) return found.is_mounted
+    // There may be thousands of releases, and a file names many volumes: they are gone through once.
+    served ??= releases.servedVolumes(app.id, app.live_release_id)
+    return served.has(found.id)
   }
-}
-
-/** The volumes that releases mounted which served, or are about to. */
-function servedVolumes(made: readonly Release[], live_id: string | null) {
-  const volume_ids = made
-    .filter(({ id, proven }) => proven || id === live_id)
-    .flatMap(({ settings }) => settings.stack ?? [])
-    .flatMap(({ volumes }) => volumes.map(({ volume_id }) => volume_id))
-  return { has_releases: made.length > 0, volume_ids: new Set(volume_ids) }
 }
 
 /** Reads the compose file of an app with its variables as they are now. Throws Fatal with every fault of it. */

@@ -1,5 +1,6 @@
 import { Fatal } from '#server/kernel/jobs/definition'
-import { imagesOf, type Release, type ReleaseService, removableImages, tagsOf } from '../releases.ts'
+import { imagesOf, removableImages, tagsOf } from '../release-images.ts'
+import type { Release, ReleaseService } from '../releases.ts'
 import { type DeployStep, targetOf, type DeployContext } from '../work.ts'
 import { hasWeb, instancesOfRelease } from '../processes.ts'
 import { drain, routeTo } from '../serving.ts'
@@ -108,7 +109,7 @@ export async function pruneImages(
   app_id: string,
   live_release_id: string,
 ): Promise<void> {
-  const all = context.releases.ofApp(app_id)
+  const all = context.releases.withImages(app_id)
   for (const image_id of removableImages(context.releases.kept(app_id), all, new Set([live_release_id]))) {
     const users = all.filter((release) => imagesOf(release).includes(image_id))
     const tags = users.flatMap((release) => tagsOf(release, image_id))

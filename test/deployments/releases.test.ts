@@ -1,0 +1,86 @@
+import { afterEach, beforeEach, expect, it } from 'vitest'
+import type { Db } from '#server/kernel/db'
+import { createTestApi, type TestApi } from '#test/support/api'
+import { mostChangedAtOnce } from '#test/support/changes'
+
+const RELEASES = 30
+const LONG = 'x'.repeat(100_000)
+const OLD = { username: 'app_1', password: 'the old password of the database' }
+const NEW = { username: 'app_2', password: 'the new password of the database' }
+
+let api: TestApi
+let app_id: string
+beforeEach(async () => {
+  api = await createTestApi()
+  const body = { name: 'shop', image: 'nginx:1.27', port: 80, soak_seconds: 0 }
+  app_id = (await api.as('developer').post('/api/apps', body)).body.data.id
+  await api.services.jobs.idle()
+  const { context } = api.services.deployments
+  const live = context.releases.find(api.services.apps.find(app_id)!.live_release_id!)!
+  for (let n = 0; n < RELEASES; n += 1) {
+    const id = `rel_before${n}`
+    context.releases.ensure(
+      { ...live, id, image_id: `sha256:before${n}` },
+      { LONG, URL: `postgres://${OLD.username}:${OLD.password}@orders` },
+      {},
+      [{ kind: 'file', path: '/etc/long', content: LONG, mode: 0o644 }],
+    )
+    context.releases.markProven(id)
+  }
+})
+afterEach(() => api.close())
+
+/** Characters of the largest answer of the database while some work went on. */
+async function largestAnswer(db: Db, work: () => Promise<unknown>): Promise<number> {
+  const { sql } = db
+  let most = 0
+  const measure = (answer: unknown) => {
+    most = Math.max(most, JSON.stringify(answer ?? null).length)
+    return answer
+  }
+  db.sql = (text) => {
+    const watched: ReturnType<Db['sql']> = new Proxy(sql(text), {
+      get(statement, name) {
+        const value = Reflect.get(statement, name) as unknown
+        if (typeof value !== 'function') return value
+        return (...given: unknown[]) => {
+          const answer = Reflect.apply(value, statement, given) as unknown
+          if (answer === statement) return watched
+          return name === 'all' || name === 'get' ? measure(answer) : answer
+        }
+      },
+    })
+    return watched
+  }
+  try {
+    await work()
+  } finally {
+    db.sql = sql
+  }
+  return most
+}
+
+it('a deployment, a clean-up and a rollback read no more than one release with what is sealed in it', async () => {
+  const most = await largestAnswer(api.kernel.db, async () => {
+    expect((await api.as('developer').post(`/api/apps/${app_id}/restart`)).status).toBeLessThan(300)
+    await api.services.jobs.idle()
+    expect(api.services.deployments.neededImages().length).toBeGreaterThan(0)
+    expect((await api.as('developer').post(`/api/apps/${app_id}/rollback`, {})).status).toBeLessThan(300)
+    await api.services.jobs.idle()
+  })
+  expect(most).toBeLessThan(4 * LONG.length)
+})
+
+it('new credentials take the place of old ones in one release after the other', async () => {
+  const { releases } = api.services.deployments.context
+  const { db } = api.kernel
+  let changed = 0
+  const most = await largestAnswer(db, async () => {
+    changed = await mostChangedAtOnce(db, () => api.services.deployments.replaceCredentials(app_id, OLD, NEW))
+  })
+  expect([most < 4 * LONG.length, changed]).toEqual([true, 1])
+  for (let n = 0; n < RELEASES; n += 1)
+    expect(releases.environment(`rel_before${n}`)).toMatchObject({
+      URL: `postgres://${NEW.username}:${NEW.password}@orders`,
+    })
+})
