@@ -286,9 +286,9 @@ export function createVariables({ db, clock, secrets, events, audit, ports }: Va
     /** The same with the values, those of secrets masked. */
     differencesSince: (app: { id: string; project_id: string }, live: ReleaseVariables) =>
       variableDifferences(live, release.readable(app)),
-    /** Values that no log of the app may show. */
     /** Forgets some of the history of an app that is going; returns how much. */
     forgetHistory: repository.forgetVersions,
+    /** Values that no log of the app may show. */
     secretValues: (app: { id: string; project_id: string }): string[] => [
       ...secretValuesOf(release.readable(app)),
       ...secretValuesOf(release.readable(app, true)),
