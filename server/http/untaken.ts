@@ -53,6 +53,8 @@ function atEndOf(socket: Socket): Set<() => void> {
 
 /** Calls back once an answer was taken or its connection has ended; nobody tells answers that wait for others so. */
 function onceOver({ req: { socket }, res }: Exchange, act: () => void): void {
+  // Whoever waited for their turn may have gone meanwhile: nothing tells of it a second time.
+  if (socket.destroyed || res.closed) return act()
   const waiting = atEndOf(socket)
   const over = () => {
     if (waiting.delete(over)) act()
@@ -97,6 +99,14 @@ export function bodyShare(
   { user_id }: { user_id: string },
 ): { hold(bytes: number): void } {
   const share = bodies.open(user_id)
-  onceOver(exchange, share.release)
-  return share
+  let is_over = false
+  onceOver(exchange, () => {
+    is_over = true
+    share.release()
+  })
+  return {
+    hold(bytes) {
+      if (!is_over) share.hold(bytes)
+    },
+  }
 }

@@ -1,8 +1,9 @@
 import { once } from 'node:events'
-import { createServer, type Server } from 'node:http'
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import { type AddressInfo, connect, type Socket } from 'node:net'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { endUnsent, endUntaken } from '#server/http/untaken'
+import { answerShare, bodyShare, endUnsent, endUntaken } from '#server/http/untaken'
+import { createHeldBytes } from '#server/kernel/held-bytes'
 import { poll } from '#test/support/poll'
 import { by, startTinyApi, type TinyApi } from './tiny-api.ts'
 
@@ -122,4 +123,19 @@ describe('the rest of a body that was answered before it was there', () => {
     expect(text.toString()).toContain('200 OK')
     client.destroy()
   })
+})
+
+it('what is begun for a client that has gone already counts for nobody: it would count for ever', async () => {
+  const held = createHeldBytes({ of_one: 1, of_all: 1, refusal: 'Too many.' })
+  const server = createServer().listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const client = connect((server.address() as AddressInfo).port, '127.0.0.1').on('error', () => undefined)
+  client.write('GET / HTTP/1.1\r\nHost: x\r\n\r\n')
+  const [req, res] = (await once(server, 'request')) as [IncomingMessage, ServerResponse]
+  client.destroy()
+  await once(res, 'close')
+  answerShare({ req, res }, held, 'usr_1').hold(1_000_000)
+  bodyShare({ req, res }, held, { user_id: 'usr_1' }).hold(1_000_000)
+  expect(() => held.requireRoom('usr_1')).not.toThrow()
+  server.close()
 })
