@@ -312,7 +312,7 @@ describe('an uptime check', () => {
     expect(page.text).toContain('Shop &lt;b&gt;')
     expect(page.text).toContain('Operational')
     expect(page.text).not.toMatch(/Hidden|<script|127\.0\.0\.1/)
-    expect(page.headers.get('content-security-policy')).toMatch(/^default-src 'none'; style-src 'nonce-/)
+    expect(page.headers.get('content-security-policy')).toMatch(/^default-src 'none'; style-src 'sha256-/)
     const feed = await api.request('GET', `${shown.status_page}?format=atom`)
     expect(feed.text).toContain('<feed xmlns="http://www.w3.org/2005/Atom">')
     expect((await api.request('GET', '/status/unknown')).status).toBe(404)
