@@ -41,6 +41,8 @@ export function createRedirectRepository(db: Db) {
       db.sql('SELECT project_id FROM redirects WHERE id = ?').pluck().get(id) as string | undefined,
     count: (domain_id: string) =>
       db.sql('SELECT count(*) FROM redirects WHERE domain_id = ?').pluck().get(domain_id) as number,
+    countOf: (project_id: string) =>
+      db.sql('SELECT count(*) FROM redirects WHERE project_id = ?').pluck().get(project_id) as number,
     enabled: (domain_ids: readonly string[]) =>
       db
         .sql(

@@ -38,6 +38,8 @@ export interface RedirectOptions {
 
 /** What the edge takes for one domain. */
 const MOST_RULES = 1000
+/** Of a project: with each change of one, or of a domain, the chains of all are followed while nobody else is served. */
+const MOST_OF_PROJECT = 5000
 
 export const ruleOf = (row: RedirectRow): RouteRedirect => ({
   id: row.id,
@@ -209,6 +211,8 @@ export function createRedirects({ db, clock, events, audit, ports }: RedirectOpt
           throw conflict(
             `A domain may have ${MOST_RULES} redirects at most. Use a prefix or a pattern for many paths.`,
           )
+        if (repository.countOf(domain.project_id) >= MOST_OF_PROJECT)
+          throw conflict(`A project may have ${MOST_OF_PROJECT} redirects at most. Delete some first.`)
         repository.insert(row)
         finish(actor, 'create', null, view(row))
         return view(row)

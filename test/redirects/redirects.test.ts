@@ -446,3 +446,35 @@ describe('GET /api/redirects', () => {
     ])
   })
 })
+
+describe('how many there may be', () => {
+  const insert = (count: number, domain: string, from: number) => {
+    const { db } = api.kernel
+    const { project_id } = db.sql('SELECT project_id FROM domains WHERE id = ?').get(domain) as {
+      project_id: string
+    }
+    db.tx(() => {
+      for (let n = from; n < from + count; n += 1)
+        db.sql(
+          `INSERT INTO redirects (id, domain_id, app_id, project_id, kind, source, target, status, created_at, updated_at)
+           VALUES (?, ?, ?, ?, 'exact', ?, '/new', 301, '', '')`,
+        ).run(`rdr_${domain}${n}`, domain, app_id, project_id, `/old/${n}`)
+    })
+  }
+  const fault = async (to: string) => {
+    const { status, body } = await add({ from: '/one-more', to: '/new' }, to)
+    return [status, body.error?.message]
+  }
+  it('is limited for a domain, and for a project: with each change all of its chains are followed', async () => {
+    insert(1000, domain_id, 0)
+    expect(await fault(domain_id)).toEqual([409, expect.stringContaining('A domain may have 1000')])
+    const other = await addDomain('example.org')
+    insert(999, other, 0)
+    for (const name of ['three', 'four', 'five']) insert(1000, await addDomain(`${name}.example.org`), 0)
+    expect(await fault(other)).toEqual([201, undefined])
+    expect(await fault(await addDomain('six.example.org'))).toEqual([
+      409,
+      expect.stringContaining('A project may have 5000'),
+    ])
+  })
+})
