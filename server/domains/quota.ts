@@ -1,5 +1,5 @@
 import { conflict } from '#server/kernel/errors'
-import type { DomainRepository } from './repository.ts'
+import type { DomainRepository, DomainRow } from './repository.ts'
 
 /**
  * Each domain is looked up again and again and is a route of the edge, so nobody gets any number of them for
@@ -25,4 +25,21 @@ export function requireQuota(
     throw conflict(`The project may have ${most_of_project} domains at most. ${raise}`)
   if (repository.countOf({ app_id: id }) + adding > most_of_app)
     throw conflict(`An app may have ${most_of_app} domains at most. ${raise}`)
+}
+
+/**
+ * Headers, pages and addresses of all domains of a project: an app's are read, compared and kept at each change
+ * of one of them.
+ */
+export const MOST_CHARACTERS = 8_388_608
+const charactersOf = ({ headers, error_pages, ip_allow }: DomainRow): number =>
+  headers.length + error_pages.length + ip_allow.length
+
+/** Throws 409 when a domain that is in its row has grown, and makes the rules of its project too long. */
+export function requireRoom(repository: DomainRepository, row: DomainRow, before?: DomainRow): void {
+  if (before && charactersOf(row) <= charactersOf(before)) return
+  if (repository.charactersOf(row.project_id) > MOST_CHARACTERS)
+    throw conflict(
+      `The headers, error pages and addresses of all domains of a project may have ${MOST_CHARACTERS} characters in all.`,
+    )
 }

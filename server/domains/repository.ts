@@ -1,3 +1,4 @@
+import { own } from '#server/kernel/own'
 import type { Db } from '#server/kernel/db'
 import { forgetSome } from '#server/kernel/forget'
 import { type Page, selectPage, type Wanted, type Span } from '#server/kernel/page'
@@ -103,6 +104,17 @@ const COLUMNS = [
   'updated_at',
 ]
 
+/** Columns that a route can do without, as those of a domain without such rules. */
+const PLAIN: Record<string, string> = Object.fromEntries(
+  Object.entries({
+    headers: "'{}'",
+    error_pages: "'{}'",
+    ip_allow: "'[]'",
+    hsts: 'NULL',
+    finding: 'NULL',
+  }).map(([name, value]) => [name, `${value} AS ${name}`]),
+)
+
 /** SQL of domains and nothing else. */
 export function createDomainRepository(db: Db) {
   return {
@@ -150,6 +162,14 @@ export function createDomainRepository(db: Db) {
         .pluck()
         .get(id) as number
     },
+    /** How long the rules of all domains of a project are together. */
+    charactersOf: (project_id: string) =>
+      db
+        .sql(
+          'SELECT coalesce(sum(length(headers) + length(error_pages) + length(ip_allow)), 0) FROM domains WHERE project_id = ?',
+        )
+        .pluck()
+        .get(project_id) as number,
     /**
      * Domains of these names in a project, whatever their path, app and status; those with a `www` rule have
      * both names.
@@ -158,11 +178,14 @@ export function createDomainRepository(db: Db) {
       db
         .sql(`SELECT * FROM domains WHERE project_id = @project_id AND ${NAMED} ORDER BY rowid`)
         .all({ names: JSON.stringify(names), project_id }) as DomainRow[],
-    /** Undefined means all projects. */
-    ofProjects: (project_ids: readonly string[] | undefined) =>
+    /**
+     * Domains of these projects, undefined means all, without what has no part in where a request goes: their
+     * headers and pages may be megabytes.
+     */
+    placesOf: (project_ids: readonly string[] | undefined) =>
       db
         .sql(
-          'SELECT * FROM domains WHERE @ids IS NULL OR project_id IN (SELECT value FROM json_each(@ids)) ORDER BY rowid',
+          `SELECT ${COLUMNS.map((name) => own(PLAIN, name) ?? name).join(', ')} FROM domains WHERE @ids IS NULL OR project_id IN (SELECT value FROM json_each(@ids)) ORDER BY rowid`,
         )
         .all({ ids: project_ids ? JSON.stringify(project_ids) : null }) as DomainRow[],
     insert: (row: DomainRow) =>

@@ -37,7 +37,7 @@ export function createDomainRules(repository: DomainRepository, ports: DomainPor
    * name the one that has it comes first.
    */
   const planned = (project_ids: readonly string[] | undefined): Route[] => {
-    const rows = repository.ofProjects(project_ids).sort((a, b) => Number(isProven(b)) - Number(isProven(a)))
+    const rows = repository.placesOf(project_ids).sort((a, b) => Number(isProven(b)) - Number(isProven(a)))
     return plannedRoutes(rows, {
       addresses: [],
       port: 0,

@@ -14,7 +14,7 @@ import { createOwnership } from './ownership.ts'
 import type { DomainOptions } from './ports.ts'
 import { createDomainRepository, type DomainColumns, type DomainRow, isProven } from './repository.ts'
 import { createDomainRules } from './rules.ts'
-import { requireQuota } from './quota.ts'
+import { requireQuota, requireRoom } from './quota.ts'
 import { type RouteParts, routesOf } from './routes.ts'
 import type { Domain, DomainChange, NewDomain } from './schema.ts'
 import {
@@ -97,6 +97,7 @@ export function createDomains(options: DomainOptions) {
     ownership.require(row)
     requireQuota(repository, app, ports.quota(app.project_id))
     repository.insert(row)
+    requireRoom(repository, row)
     checkPlan(row)
     note(row, 'created', {}, actor)
     audit.record(actor, {
@@ -136,6 +137,7 @@ export function createDomains(options: DomainOptions) {
       if (row.status !== 'failed') ownership.require(row)
       repository.update(id, columns, clock.iso())
       const after = get(id)
+      requireRoom(repository, after, before)
       checkPlan(after)
       note(after, 'updated', { changed: Object.keys(columns) }, actor)
       audit.record(actor, {
@@ -232,6 +234,7 @@ export function createDomains(options: DomainOptions) {
         if (row.kind !== 'automatic' && row.status !== 'failed') ownership.require(row)
         repository.update(id, desired, clock.iso())
         const after = get(id)
+        requireRoom(repository, after, before)
         rules.checkReach(after)
         checkPlan(after)
         note(after, 'updated', { changed: Object.keys(change) }, actor)

@@ -1,7 +1,7 @@
 import { own } from '#server/kernel/own'
 import type { Route } from '#server/platform/ingress/ingress'
 import { readPattern, samplesOf } from './pattern.ts'
-import { covers, createRouteIndex, namesOf, type RouteIndex } from './route-index.ts'
+import { covers, createRouteIndex, namesOf, type RouteIndex, STEPS_TO_READ } from './route-index.ts'
 
 /** One answer of the edge that sends a client elsewhere. */
 export interface Hop {
@@ -21,8 +21,8 @@ export interface Chain {
 const MAX_HOPS = 10
 
 /**
- * What patterns may cost while a chain is followed or loops are looked for, some tenths of a second: nobody
- * else is served meanwhile.
+ * What it may cost to follow a chain or to look for loops, in characters that patterns look at; a tenth of a
+ * second or two: nobody else is served meanwhile.
  */
 export const MOST_STEPS = 40_000_000
 
@@ -94,12 +94,14 @@ function addressesOf(route: Route, kind: string, from: string): URL[] {
 
 /**
  * The first chain that never ends among the addresses that rules are meant for; each loop over rules passes
- * through one of these. What patterns of great cost leave no room for is not looked at.
+ * through one of these. What costs more than `MOST_STEPS` is not looked at.
  */
 export function findLoop(routes: readonly Route[]): Chain | undefined {
   const index = createRouteIndex(routes, MOST_STEPS)
   for (const route of routes) {
     for (const rule of route.redirects ?? []) {
+      if (index.is_exhausted) return undefined
+      if (rule.kind === 'regex') index.spend(rule.from.length * STEPS_TO_READ)
       for (const url of addressesOf(route, rule.kind, rule.from)) {
         const chain = follow(index, url)
         if (index.is_exhausted) return undefined

@@ -5,7 +5,7 @@ import { own } from '#server/kernel/own'
  * it matches.
  */
 interface Piece {
-  /** ASCII characters that it takes; undefined for a group. */ chars?: ReadonlySet<string>
+  /** ASCII characters that it takes, a bit for each; undefined for a group. */ chars?: bigint
   group?: Piece[][]
   min: number
   max: number
@@ -15,17 +15,19 @@ export interface Pattern {
   groups: number
 }
 
-const ASCII = Array.from({ length: 95 }, (_, at) => String.fromCharCode(32 + at))
-const DIGITS = new Set(ASCII.filter((char) => /\d/.test(char)))
-const WORD = new Set(ASCII.filter((char) => /\w/.test(char)))
-const ANY = new Set(ASCII)
-const without = (chars: ReadonlySet<string>) => new Set(ASCII.filter((char) => !chars.has(char)))
-const ESCAPES: Record<string, ReadonlySet<string>> = {
-  d: DIGITS,
-  D: without(DIGITS),
-  w: WORD,
-  W: without(WORD),
-}
+const FIRST = 32
+const ANY = (1n << 95n) - 1n
+const bitOf = (char: string): bigint => 1n << BigInt(char.charCodeAt(0) - FIRST)
+const range = (from: string, to: string): bigint => (bitOf(to) << 1n) - bitOf(from)
+const DIGITS = range('0', '9')
+const WORD = DIGITS | range('A', 'Z') | range('a', 'z') | bitOf('_')
+const ESCAPES: Record<string, bigint> = { d: DIGITS, D: ANY ^ DIGITS, w: WORD, W: ANY ^ WORD }
+/** The characters of a set, in their order. */
+const charsOf = (set: bigint): string =>
+  [...set.toString(2)]
+    .reverse()
+    .map((bit, at) => (bit === '1' ? String.fromCharCode(FIRST + at) : ''))
+    .join('')
 
 /**
  * The longest address that the edge hands to a pattern is a few thousand characters; bits that one ambiguous
@@ -58,35 +60,34 @@ export function readPattern(text: string): Pattern {
   let at = 0
   let groups = 0
 
-  const escaped = (): ReadonlySet<string> => {
+  const escaped = (): bigint => {
     const char = source[at++]
     if (char === undefined) throw new PatternError('ends with a backslash.')
     const known = own(ESCAPES, char)
-    if (known) return known
+    if (known !== undefined) return known
     if (/[A-Za-z0-9]/.test(char))
       throw new PatternError('has an escape other than \\d, \\w and those of punctuation.')
-    return new Set([char])
+    return bitOf(char)
   }
-  const characterClass = (): ReadonlySet<string> => {
+  const characterClass = (): bigint => {
     const negated = source[at] === '^'
     if (negated) at += 1
-    const chars = new Set<string>()
+    let chars = 0n
     for (let first = true; source[at] !== ']' || first; first = false) {
       const char = source[at++]
       if (char === undefined || char === '[' || (char === ']' && first))
         throw new PatternError('has a class in brackets that cannot be read.')
-      const set = char === '\\' ? escaped() : new Set([char])
+      const set = char === '\\' ? escaped() : bitOf(char)
       if (source[at] === '-' && source[at + 1] !== ']' && source[at + 1] !== undefined) {
         at += 1
-        const end = source[at] === '\\' ? ((at += 1), escaped()) : new Set([source[at++]!])
-        const [from, to] = [[...set][0]!, [...end][0]!]
-        if (set.size !== 1 || end.size !== 1 || to < from)
-          throw new PatternError('has a range in brackets that cannot be read.')
-        for (const one of ASCII) if (one >= from && one <= to) chars.add(one)
-      } else for (const one of set) chars.add(one)
+        const end = source[at] === '\\' ? ((at += 1), escaped()) : bitOf(source[at++]!)
+        const is_single = (set & (set - 1n)) === 0n && (end & (end - 1n)) === 0n
+        if (!is_single || end < set) throw new PatternError('has a range in brackets that cannot be read.')
+        chars |= (end << 1n) - set
+      } else chars |= set
     }
     at += 1
-    return negated ? without(chars) : chars
+    return negated ? ANY ^ chars : chars
   }
   const quantifier = (): { min: number; max: number } => {
     const counted = /^\{(\d{1,6})(?:(,)(\d{1,6})?)?\}/.exec(source.slice(at))
@@ -127,7 +128,7 @@ export function readPattern(text: string): Pattern {
       throw new PatternError(
         'has a special character in a place where it means nothing; put a backslash before it.',
       )
-    return { chars: new Set([char]) }
+    return { chars: bitOf(char) }
   }
   const alternatives = (inside: boolean): Piece[][] => {
     const all: Piece[][] = [[]]
@@ -164,8 +165,7 @@ export function readCheapPattern(text: string): Pattern {
 }
 
 /** Characters with which a sequence can begin; undefined when it can be empty or begins with a group. */
-const firstOf = (pieces: readonly Piece[]): ReadonlySet<string> | undefined =>
-  pieces[0]?.chars && pieces[0].min > 0 ? pieces[0].chars : undefined
+const firstOf = (piece: Piece): bigint | undefined => (piece.min > 0 ? piece.chars : undefined)
 
 /** Bits of ways that are tried, of those the ones by choices among few, and of characters that each way reads. */
 interface Cost {
@@ -182,19 +182,19 @@ const NO_COST: Cost = { tries: 0, choices: 0, reads: 0 }
  */
 function costOf(
   alternatives: readonly Piece[][],
-  next: ReadonlySet<string> | undefined,
+  next: bigint | undefined,
   is_last = true,
+  longest = 2 ** REPETITION_BITS,
 ): Cost {
   const each = alternatives.map((pieces) =>
     pieces.reduce<Cost>((sum, piece, at) => {
-      const rest = pieces.slice(at + 1)
-      const following = rest.length > 0 ? firstOf(rest) : next
-      const ends = rest.length === 0 && is_last
-      const choice = Math.log2(Math.min(piece.max, 2 ** REPETITION_BITS) - piece.min + 1)
-      const inner = piece.group ? costOf(piece.group, following, ends) : NO_COST
+      const after = pieces[at + 1]
+      const following = after ? firstOf(after) : next
+      const ends = !after && is_last
+      const choice = Math.log2(Math.max(1, Math.min(piece.max, longest) - piece.min + 1))
+      const inner = piece.group ? costOf(piece.group, following, ends, longest) : NO_COST
       const is_plain =
-        piece.chars !== undefined &&
-        (ends || (following !== undefined && [...piece.chars].every((char) => !following.has(char))))
+        piece.chars !== undefined && (ends || (following !== undefined && (piece.chars & following) === 0n))
       const own = is_plain ? 0 : choice
       return {
         tries: sum.tries + inner.tries + own,
@@ -211,13 +211,20 @@ function costOf(
   }
 }
 
+/** Characters of a path of this length that a pattern looks at in the worst case. */
+export function stepsOf({ alternatives }: Pattern, length: number): number {
+  const { tries, reads } = costOf(alternatives, undefined, true, length)
+  return length + 2 ** (tries + reads)
+}
+
 const sampleOf = (alternatives: readonly Piece[][], more: number): string =>
   alternatives[0]!
     .map((piece) => {
       const times = Math.min(piece.max, Math.max(piece.min, more))
       const text = piece.group
         ? sampleOf(piece.group, more)
-        : (['x', 'a', '1', '/'].find((char) => piece.chars!.has(char)) ?? [...piece.chars!][0] ?? '')
+        : (['x', 'a', '1', '/'].find((char) => (piece.chars! & bitOf(char)) !== 0n) ??
+          charsOf(piece.chars!).charAt(0))
       return text.repeat(times)
     })
     .join('')

@@ -39,10 +39,16 @@ export function createRedirectRepository(db: Db) {
     find: (id: string) => db.sql('SELECT * FROM redirects WHERE id = ?').get(id) as RedirectRow | undefined,
     projectOf: (id: string) =>
       db.sql('SELECT project_id FROM redirects WHERE id = ?').pluck().get(id) as string | undefined,
-    count: (domain_id: string) =>
-      db.sql('SELECT count(*) FROM redirects WHERE domain_id = ?').pluck().get(domain_id) as number,
-    countOf: (project_id: string) =>
-      db.sql('SELECT count(*) FROM redirects WHERE project_id = ?').pluck().get(project_id) as number,
+    /** How many rules a domain or a project has, and how long they are together. */
+    measure: (owner: { domain_id: string } | { project_id: string }) => {
+      const [column, id] =
+        'domain_id' in owner ? ['domain_id', owner.domain_id] : ['project_id', owner.project_id]
+      return db
+        .sql(
+          `SELECT count(*) AS count, coalesce(sum(length(source) + length(target)), 0) AS characters FROM redirects WHERE ${column} = ?`,
+        )
+        .get(id) as { count: number; characters: number }
+    },
     enabled: (domain_ids: readonly string[]) =>
       db
         .sql(

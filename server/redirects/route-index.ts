@@ -1,5 +1,6 @@
 import type { Route } from '#server/platform/ingress/ingress'
 import { matchRedirect, type RedirectMatch } from '#server/platform/ingress/render/redirects'
+import { type Pattern, readPattern, stepsOf } from './pattern.ts'
 
 /** The answers of the edge to addresses, found without a look at every route and rule. */
 export interface RouteIndex {
@@ -10,42 +11,62 @@ export interface RouteIndex {
   routeFor(url: URL): Route | undefined
   /** The first rule of a route that matches. */
   match(route: Route, path: string, query: string): RedirectMatch | undefined
-  /** Whether patterns have cost all that they may; they match nothing from then on. */
+  /** Counts work that was done for the same question beside the index. */
+  spend(steps: number): void
+  /** Whether the question has cost all that it may; patterns match nothing from then on. */
   readonly is_exhausted: boolean
+}
+/** Finding a route and following one answer, in steps: a step is a character that a pattern looks at. */
+const STEPS_OF_HOP = 700
+/** Reading a pattern and judging its cost, for each of its characters. */
+export const STEPS_TO_READ = 50
+/** Eight characters of a prefix are looked up in the time of a step. */
+const PREFIX_CHARACTERS = 8
+interface Compiled {
+  at: number
+  from: string
+  pattern: RegExp
+  read?: Pattern
+  /** Worst costs, by the length of the path as a power of two. */
+  steps: number[]
 }
 /** Places of rules in their order; of several from one place only the first can ever answer. */
 interface Places {
   exact: Map<string, number>
   prefix: Map<string, number>
-  patterns: { at: number; pattern: RegExp }[]
+  /** Lengths of the prefixes. */
+  lengths: number[]
+  patterns: Compiled[]
 }
 
 export const covers = (route: Route, path: string): boolean =>
   route.path === undefined || path === route.path || path.startsWith(`${route.path}/`)
 export const namesOf = (route: Route): string[] => [...route.hostnames, ...Object.keys(route.aliases ?? {})]
 
-/**
- * Every prefix that a path can lie at or below: of `/a/b` these are `/a/b`, `/a/`, `/a`, `/` and the empty
- * one.
- */
-const prefixesOf = (path: string): string[] => [
-  path,
-  ...[...path.matchAll(/\//g)].flatMap(({ index }) => [path.slice(0, index), path.slice(0, index + 1)]),
-]
-
 function placesOf({ redirects = [] }: Route): Places {
-  const places: Places = { exact: new Map(), prefix: new Map(), patterns: [] }
+  const places: Places = { exact: new Map(), prefix: new Map(), lengths: [], patterns: [] }
   redirects.forEach(({ kind, from }, at) => {
-    if (kind === 'regex') places.patterns.push({ at, pattern: new RegExp(`^(?:${from})$`, 's') })
+    if (kind === 'regex')
+      places.patterns.push({ at, from, pattern: new RegExp(`^(?:${from})$`, 's'), steps: [] })
     else if (!places[kind].has(from)) places[kind].set(from, at)
   })
+  places.lengths = [...new Set([...places.prefix.keys()].map(({ length }) => length))]
   return places
 }
 
-/**
- * @param most_steps What patterns may cost altogether: a pattern over a path costs the square of the length
- * at worst.
- */
+/** The first prefix rule whose place a path lies at or below; Infinity when there is none. */
+function firstPrefix({ prefix, lengths }: Places, path: string): number {
+  let first = Infinity
+  for (const length of lengths) {
+    // A prefix ends where a segment ends.
+    if (length > path.length) continue
+    if (length < path.length && path[length] !== '/' && path[length - 1] !== '/') continue
+    first = Math.min(first, prefix.get(path.slice(0, length)) ?? Infinity)
+  }
+  return first
+}
+
+/** @param most_steps What a question may cost altogether. */
 export function createRouteIndex(routes: readonly Route[], most_steps = Infinity): RouteIndex {
   const by_name = new Map<string, Route[]>()
   for (const route of routes)
@@ -58,8 +79,20 @@ export function createRouteIndex(routes: readonly Route[], most_steps = Infinity
     places.set(route, known)
     return known
   }
+  const spend = (count: number): void => {
+    steps += count
+  }
+  const costOf = (compiled: Compiled, length: number): number => {
+    const bits = Math.ceil(Math.log2(length + 1))
+    const known = compiled.steps[bits]
+    if (known !== undefined) return known
+    spend(compiled.from.length * STEPS_TO_READ)
+    compiled.read ??= readPattern(compiled.from)
+    return (compiled.steps[bits] = stepsOf(compiled.read, 2 ** bits))
+  }
   return {
     routes,
+    spend,
     get is_exhausted() {
       return steps > most_steps
     },
@@ -68,16 +101,15 @@ export function createRouteIndex(routes: readonly Route[], most_steps = Infinity
       return named?.find((route) => covers(route, pathname))
     },
     match(route, path, query) {
-      const { exact, prefix, patterns } = placesFor(route)
-      const plain = Math.min(
-        exact.get(path) ?? Infinity,
-        ...prefixesOf(path).map((one) => prefix.get(one) ?? Infinity),
-      )
-      const first = patterns.find(({ at, pattern }) => {
-        if (at > plain || steps > most_steps) return false
-        steps += path.length ** 2
-        return pattern.test(path)
+      const known = placesFor(route)
+      spend(STEPS_OF_HOP + (known.lengths.length * path.length) / PREFIX_CHARACTERS)
+      const plain = Math.min(known.exact.get(path) ?? Infinity, firstPrefix(known, path))
+      const first = known.patterns.find((compiled) => {
+        if (compiled.at > plain || steps > most_steps) return false
+        spend(costOf(compiled, path.length))
+        return compiled.pattern.test(path)
       })
+      if (first) spend(first.from.length)
       const rule = route.redirects?.[Math.min(plain, first?.at ?? Infinity)]
       return rule && matchRedirect([rule], path, query)
     },

@@ -36,10 +36,14 @@ export interface RedirectOptions {
   ports: RedirectPorts
 }
 
-/** What the edge takes for one domain. */
-const MOST_RULES = 1000
-/** Of a project: with each change of one, or of a domain, the chains of all are followed while nobody else is served. */
-const MOST_OF_PROJECT = 5000
+/**
+ * What the edge takes for one domain, and what is looked through, kept and written at each change of a project:
+ * rules and their characters.
+ */
+const MOST = {
+  domain: { rules: 1000, characters: 262_144 },
+  project: { rules: 5000, characters: 4_194_304 },
+} as const
 
 export const ruleOf = (row: RedirectRow): RouteRedirect => ({
   id: row.id,
@@ -153,10 +157,29 @@ export function createRedirects({ db, clock, events, audit, ports }: RedirectOpt
         `The domain has a rule of the kind ${row.kind} from ${other.source} already: ${other.id}${other.enabled ? '' : ', which is turned off'}. Change or delete that one.`,
       )
   }
+  /** Throws 409 when a rule that is in its row makes those of its domain or project too many or too long. */
+  const requireRoom = ({ domain_id, project_id }: RedirectRow): void => {
+    for (const [owner, name] of [
+      [{ domain_id }, 'domain'],
+      [{ project_id }, 'project'],
+    ] as const) {
+      const { count, characters } = repository.measure(owner)
+      if (count > MOST[name].rules)
+        throw conflict(
+          `A ${name} may have ${MOST[name].rules} redirects at most. Use a prefix or a pattern for many paths.`,
+        )
+      if (characters > MOST[name].characters)
+        throw conflict(
+          `The redirects of a ${name} may have ${MOST[name].characters} characters in all. Use a prefix or a pattern for many paths.`,
+        )
+    }
+  }
   const write = (actor: Actor, before: RedirectRow, row: RedirectRow): Redirect => {
     checkRule(ruleOf(row), ports.domain(row.domain_id)?.path ?? '/')
     if (row.kind !== before.kind || row.source !== before.source) requireOnly(row)
     repository.update(row)
+    const added = row.source.length + row.target.length - before.source.length - before.target.length
+    if (added > 0) requireRoom(row)
     finish(actor, 'update', view(before), view(row))
     return view(row)
   }
@@ -207,13 +230,8 @@ export function createRedirects({ db, clock, events, audit, ports }: RedirectOpt
         }
         checkRule(ruleOf(row), domain.path)
         requireOnly(row)
-        if (repository.count(domain_id) >= MOST_RULES)
-          throw conflict(
-            `A domain may have ${MOST_RULES} redirects at most. Use a prefix or a pattern for many paths.`,
-          )
-        if (repository.countOf(domain.project_id) >= MOST_OF_PROJECT)
-          throw conflict(`A project may have ${MOST_OF_PROJECT} redirects at most. Delete some first.`)
         repository.insert(row)
+        requireRoom(row)
         finish(actor, 'create', null, view(row))
         return view(row)
       }),

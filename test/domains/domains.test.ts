@@ -207,6 +207,29 @@ it('long inputs cost no time: names and paths are read in one pass', async () =>
   expect(process.cpuUsage(started).user).toBeLessThan(2_000_000)
 })
 
+it('headers and pages are refused once a project has more of them than a change can read in no time', async () => {
+  const error_pages = Object.fromEntries(
+    [403, 404, 502, 503, 504].map((status) => [status, 'x'.repeat(13_000)]),
+  )
+  const statuses: number[] = []
+  const ids: string[] = []
+  for (let at = 0; at < 130; at += 1) {
+    const { status, body } = await add(`d${at}.example.com`, { error_pages })
+    statuses.push(status)
+    if (status === 201) ids.push(body.data.id as string)
+    else expect(body.error.message).toContain('8388608 characters in all')
+  }
+  expect([statuses.indexOf(409), ids.length]).toEqual([128, 128])
+  expect((await add('plain.example.com')).status).toBe(201)
+  const change = (rules: object) => api.as('developer').put(`/api/domains/${ids[0]}`, rules)
+  const headers = Object.fromEntries(Array.from({ length: 16 }, (_, at) => [`X-${at}`, 'y'.repeat(3_950)]))
+  expect([
+    (await change({ headers })).status,
+    (await change({ error_pages: {} })).status,
+    (await change({ headers })).status,
+  ]).toEqual([409, 200, 200])
+})
+
 describe('PUT /api/domains/:id', () => {
   it('holds at the edge at once, and shows no password anywhere', async () => {
     const domain = await addProven('shop.example.com')

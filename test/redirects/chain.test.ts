@@ -152,4 +152,40 @@ describe('loops among many rules', () => {
     expect(findLoop([one])?.ends).toBe('loop')
     expect(findLoop([{ ...one, force_https: false }])?.ends).toBe('loop')
   })
+
+  const alternatives = Array.from({ length: 240 }, (_, at) => `/${at.toString(36)}`).join('|')
+  it.each([
+    [
+      'paths of slashes',
+      2,
+      Array.from({ length: 1000 }, (_, at) => rule('exact', `${'/'.repeat(900)}${at}`, '/new')),
+    ],
+    [
+      'prefixes of all lengths',
+      2,
+      Array.from({ length: 990 }, (_, at) => rule('prefix', '/'.repeat(at + 1), '/-$1')),
+    ],
+    ['patterns of hundreds of alternatives', 300, [rule('regex', alternatives, '/new')]],
+    [
+      'patterns that cost much on short paths',
+      50,
+      [
+        ...Array.from({ length: 100 }, (_, at) => rule('regex', `/.{0,30}.{0,30}.*${at}q`, '/new')),
+        ...Array.from({ length: 100 }, (_, at) => rule('exact', `/${'x'.repeat(60)}${at}`, '/new')),
+      ],
+    ],
+    [
+      'patterns that are long to read',
+      100,
+      Array.from({ length: 200 }, (_, at) => rule('regex', `/${'[^a]'.repeat(230)}${at}`, '/new')),
+    ],
+  ])('take a bounded time to be looked for, whatever the rules are: %s', (_what, domains, redirects) => {
+    const routes = Array.from({ length: domains }, (_, at) => ({
+      ...route(`d_${at}`, `h${at}.test`),
+      redirects,
+    }))
+    const started = process.cpuUsage()
+    findLoop(routes)
+    expect(process.cpuUsage(started).user).toBeLessThan(1_000_000)
+  })
 })

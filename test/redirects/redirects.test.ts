@@ -478,3 +478,15 @@ describe('how many there may be', () => {
     ])
   })
 })
+
+it('the rules of a domain are refused once they are longer in all than a change can look through in no time', async () => {
+  const long = (at: number) => ({ from: `/${at}`.padEnd(1000, 'a'), to: '/'.padEnd(2000, 'b') })
+  const ids: string[] = []
+  for (let at = 0; at < 87; at += 1) ids.push((await add(long(at))).body.data.id as string)
+  expect((await add({ from: '/short', to: '/new' })).status).toBe(201)
+  const { status, body } = await add(long(87))
+  expect([status, body.error.code]).toEqual([409, 'CONFLICT'])
+  expect(body.error.message).toContain('262144 characters in all')
+  const change = (rule: object) => api.as('developer').put(`/api/redirects/${ids[0]}`, rule)
+  expect([(await change({ to: '/a' })).status, (await change({ to: '/ab' })).status]).toEqual([200, 200])
+})

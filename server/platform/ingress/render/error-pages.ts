@@ -1,6 +1,6 @@
 import type { Route } from '../ingress.ts'
 import { PAGES } from './pages.ts'
-import { encodeWord, listName, partKey } from './map-encoding.ts'
+import { encodeWord, listName, partEntries } from './map-encoding.ts'
 
 /** Pages of routes in place of the edge's own, piece by piece: an entry must fit into one command. */
 export const PAGES_MAP = 'maps/pages.map'
@@ -19,16 +19,9 @@ function piecesOf(page: string): string[] {
   const bytes = Buffer.from(page.replace(/\r?\n|\r/g, ' '), 'utf8')
   // Read byte by byte, so that a piece may end within a character.
   return Array.from({ length: Math.ceil(bytes.length / PIECE_BYTES) }, (_, index) =>
-    encodeBytes(bytes.subarray(index * PIECE_BYTES, (index + 1) * PIECE_BYTES)),
+    encodeWord(bytes.subarray(index * PIECE_BYTES, (index + 1) * PIECE_BYTES)),
   )
 }
-const encodeBytes = (bytes: Buffer): string =>
-  [...bytes]
-    .map((byte) =>
-      byte < 0x80 ? encodeWord(String.fromCharCode(byte)) : `%${byte.toString(16).toUpperCase()}`,
-    )
-    .join('')
-
 /**
  * The map's entries for a route's pages; a page's pieces are named by their content, so that two pages never
  * mix.
@@ -40,11 +33,7 @@ export function pageEntries(
   return Object.entries(error_pages).flatMap(([status, page]) => {
     const pieces = piecesOf(page)
     return [
-      ...pieces.map((value, index) => ({
-        path: PAGES_MAP,
-        key: partKey(backend, pieces, index),
-        value,
-      })),
+      ...partEntries(backend, pieces).map((entry) => ({ path: PAGES_MAP, ...entry })),
       { path: PAGES_MAP, key: `${backend}/${status}`, value: `${backend}/${listName(pieces)}` },
     ]
   })

@@ -1,18 +1,22 @@
 import { createHash } from 'node:crypto'
 
+/** How each byte stands in a word: looked up, since lists of megabytes come here. */
+const ENCODED = Array.from({ length: 256 }, (_, byte) => {
+  const character = String.fromCharCode(byte)
+  return /[A-Za-z0-9._~/:=&-]/.test(character)
+    ? character
+    : `%${byte.toString(16).toUpperCase().padStart(2, '0')}`
+})
+
 /**
- * A text that somebody typed, as one word of a map: nothing in it can end a line, a field or a command. The
- * edge's program reads it back, character by character, as it was.
+ * A text that somebody typed, or bytes of one, as one word of a map: nothing in it can end a line, a field or a
+ * command. The edge's program reads it back, character by character, as it was.
  */
-export function encodeWord(text: string): string {
-  return [...Buffer.from(text, 'utf8')]
-    .map((byte) => {
-      const character = String.fromCharCode(byte)
-      return /[A-Za-z0-9._~/:=&-]/.test(character)
-        ? character
-        : `%${byte.toString(16).toUpperCase().padStart(2, '0')}`
-    })
-    .join('')
+export function encodeWord(text: string | Uint8Array): string {
+  const bytes = typeof text === 'string' ? Buffer.from(text, 'utf8') : text
+  let word = ''
+  for (let at = 0; at < bytes.length; at++) word += ENCODED[bytes[at]!]
+  return word
 }
 
 /** A command of the edge has room for more, but a single word may be longer than this. */
@@ -38,6 +42,8 @@ export function packWords(words: string[]): string[] {
 export const listName = (texts: string[]): string =>
   `${createHash('sha256').update(texts.join('\n')).digest('hex').slice(0, 16)}.${texts.length}`
 
-/** Where an item of a list of a backend is found. */
-export const partKey = (backend: string, texts: string[], index: number): string =>
-  `${backend}/${listName(texts)}/${index + 1}`
+/** A list of a backend as entries of a map: the list is named once, however many items it has. */
+export function partEntries(backend: string, texts: string[]): { key: string; value: string }[] {
+  const name = listName(texts)
+  return texts.map((value, index) => ({ key: `${backend}/${name}/${index + 1}`, value }))
+}

@@ -1,8 +1,8 @@
 import { networkKeys } from '../networks.ts'
 import type { Route } from '../ingress.ts'
 import { pageEntries, PAGES_MAP } from './error-pages.ts'
-import { headerParts, redirectParts, renderRules, ruleFlag } from './rules.ts'
-import { partKey } from './map-encoding.ts'
+import { partsOf, renderRules, ruleFlag } from './rules.ts'
+import { partEntries } from './map-encoding.ts'
 
 /** Names that lead to one route for every path, as its word, or to `BY_PATH`. */
 export const HOSTS_MAP = 'maps/hosts.map'
@@ -47,17 +47,16 @@ export interface MapEntry {
 /** What is looked up by a route's backend. */
 export function ruleEntries(route: Route, number: number): MapEntry[] {
   const backend = backendName(number)
-  const rules = renderRules(route)
+  const parts = partsOf(route)
+  const rules = renderRules(route, parts)
   const entries: MapEntry[] = rules === undefined ? [] : [{ path: RULES_MAP, key: backend, value: rules }]
   for (const [alias, target] of Object.entries(route.aliases ?? {}))
     entries.push({ path: ALIASES_MAP, key: `${backend}/${alias}`, value: target })
   for (const network of route.allowed_addresses ?? [])
     for (const key of networkKeys(network))
       entries.push({ path: ALLOWED_MAP, key: `${backend}/${key}`, value: 'yes' })
-  for (const parts of [redirectParts(route), headerParts(route)])
-    parts.forEach((value, index) =>
-      entries.push({ path: PARTS_MAP, key: partKey(backend, parts, index), value }),
-    )
+  for (const list of [parts.redirects, parts.headers])
+    for (const entry of partEntries(backend, list)) entries.push({ path: PARTS_MAP, ...entry })
   return [...entries, ...pageEntries(route, backend)]
 }
 

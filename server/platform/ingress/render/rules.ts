@@ -42,13 +42,26 @@ export const RULE_FLAGS = {
   asleep: '!z',
 } as const
 
-/**
- * The rules of a route as one word, nothing for a route that has none. Setting it is a command that takes
- * less than a millisecond.
- */
-export function renderRules(route: Route): string | undefined {
-  const [redirects, headers] = [redirectParts(route), headerParts(route)]
-  const strip = route.strip_path && route.path !== undefined && route.path !== '/' ? route.path : ''
+/** Lists of a route, as entries of a map. */
+export interface RouteParts {
+  redirects: string[]
+  headers: string[]
+}
+export const partsOf = ({ redirects = [], response_headers = {} }: Route): RouteParts => ({
+  redirects: packWords(
+    redirects.map(({ kind, from, to, status, keep_query }) =>
+      [kind, encodeWord(from), encodeWord(to), status, keep_query ? 1 : 0].join('|'),
+    ),
+  ),
+  headers: packWords(Object.entries(response_headers).map(([name, value]) => `${name}|${encodeWord(value)}`)),
+})
+
+/** What is taken off the path of a request. */
+const strippedOf = (route: Route): string =>
+  route.strip_path && route.path !== undefined && route.path !== '/' ? route.path : ''
+
+/** The letters of all rules that a route has. */
+function flagsOf(route: Route): string {
   const desired: Record<keyof typeof RULE_FLAGS, unknown> = {
     force_https: route.force_https,
     maintenance: route.maintenance,
@@ -57,22 +70,30 @@ export function renderRules(route: Route): string | undefined {
     basic_auth: route.basic_auth,
     body_limit: route.body_limit_bytes !== undefined,
     timeout: route.request_timeout_ms,
-    strip,
-    redirects: redirects.length,
-    headers: headers.length,
+    strip: strippedOf(route),
+    redirects: route.redirects?.length,
+    headers: Object.keys(route.response_headers ?? {}).length,
     proof: route.proof,
     own_page: route.maintenance && route.error_pages?.['503'] !== undefined,
     asleep: route.asleep,
   }
-  const flags = Object.entries(RULE_FLAGS)
+  return Object.entries(RULE_FLAGS)
     .filter(([name]) => desired[name as keyof typeof RULE_FLAGS])
     .map(([, flag]) => flag)
     .join('')
+}
+
+/**
+ * The rules of a route as one word, nothing for a route that has none. Setting it is a command that takes
+ * less than a millisecond.
+ */
+export function renderRules(route: Route, { redirects, headers }: RouteParts): string | undefined {
+  const flags = flagsOf(route)
   if (flags === '') return undefined
   const fields: Record<keyof typeof RULE_FIELDS, string | number> = {
     body_limit: route.body_limit_bytes ?? '',
     timeout: route.request_timeout_ms ?? '',
-    strip,
+    strip: strippedOf(route),
     salt: route.basic_auth?.salt ?? '',
     digest: route.basic_auth?.digest ?? '',
     redirects: redirects.length > 0 ? listName(redirects) : '',
@@ -89,19 +110,7 @@ export function renderRules(route: Route): string | undefined {
  * have.
  */
 export function ruleFlag(route: Route): '' | '|!r' | '|!h' {
-  const rules = renderRules(route)
-  if (rules === undefined) return ''
-  return rules.endsWith(`|${RULE_FLAGS.force_https}`) ? '|!h' : '|!r'
+  const flags = flagsOf(route)
+  if (flags === '') return ''
+  return flags === RULE_FLAGS.force_https ? '|!h' : '|!r'
 }
-
-/** The redirects of a route as entries of a map. */
-export const redirectParts = ({ redirects = [] }: Route): string[] =>
-  packWords(
-    redirects.map(({ kind, from, to, status, keep_query }) =>
-      [kind, encodeWord(from), encodeWord(to), status, keep_query ? 1 : 0].join('|'),
-    ),
-  )
-
-/** The headers that a route sets on answers, as entries of a map. */
-export const headerParts = ({ response_headers = {} }: Route): string[] =>
-  packWords(Object.entries(response_headers).map(([name, value]) => `${name}|${encodeWord(value)}`))
