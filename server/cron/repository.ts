@@ -127,6 +127,11 @@ export function createCronRepository(db: Db) {
       db
         .sql(`SELECT * FROM cron_runs WHERE cron_job_id = ? AND ${OPEN} ORDER BY rowid`)
         .all(cron_job_id) as CronRunRow[],
+    countOpen: (project_id: string) =>
+      db
+        .sql(`SELECT count(*) FROM cron_runs WHERE project_id = ? AND ${OPEN}`)
+        .pluck()
+        .get(project_id) as number,
     openRunsOfApp: (app_id: string) =>
       db
         .sql(

@@ -1,3 +1,4 @@
+import { setImmediate } from 'node:timers/promises'
 import type { Actor } from '#server/kernel/access'
 import type { Clock } from '#server/kernel/clock'
 import type { Db } from '#server/kernel/db'
@@ -5,6 +6,7 @@ import { conflict } from '#server/kernel/errors'
 import type { Events } from '#server/kernel/events'
 import { newId } from '#server/kernel/ids'
 import type { Jobs } from '#server/kernel/jobs/jobs'
+import type { Log } from '#server/kernel/log'
 import type { CronJobRow, CronRepository, CronRunRow } from './repository.ts'
 import type { RunPayload } from './run-job.ts'
 import { lastSlot, nextSlot } from './slots.ts'
@@ -12,8 +14,16 @@ import { lastSlot, nextSlot } from './slots.ts'
 /** A slot that is later than this was missed: Portreeve was not running, or could not work. */
 const MISSED_AFTER_MS = 90_000
 /** Slots that are counted of a long absence: a start must not be busy with a week of minutes. */
-const MOST_COUNTED = 1000
+const MOST_COUNTED = 100
+/** Slots that are looked for in one piece: each may take a millisecond and a half. */
+const COUNTED_AT_ONCE = 10
 const BATCH = 200
+/** Jobs that are begun in one piece: each is a transaction of its own, which may wait for the disk. */
+const BEGUN_AT_ONCE = 5
+/** Runs of one job, and of a project, that wait or go on. Beyond that more would only wait for ever longer. */
+const MOST_OPEN = { job: 50, project: 500 }
+const TOO_MANY =
+  'Too many runs of this job, or of the project, wait or are still going on. Run it less often, or let overlap be forbid or replace.'
 /** Timers are not set further ahead, so that a clock that is set is noticed. */
 const LONGEST_WAIT_MS = 60_000
 
@@ -22,6 +32,7 @@ export interface SchedulerParts {
   clock: Clock
   events: Events
   jobs: Jobs
+  log: Log
   repository: CronRepository
   /** Whether jobs of an app are to run: not of one that somebody stopped, nor of one that is going. */
   isActive(app_id: string): boolean
@@ -29,7 +40,7 @@ export interface SchedulerParts {
 type Due = Pick<CronRunRow, 'slot' | 'trigger' | 'created_by'>
 
 /** Begins runs when they are due, from one clock; each slot once, whatever the clock does. */
-export function createScheduler({ db, clock, events, jobs, repository, isActive }: SchedulerParts) {
+export function createScheduler({ db, clock, events, jobs, log, repository, isActive }: SchedulerParts) {
   const slotAfter = (job: Pick<CronJobRow, 'expression' | 'timezone'>, after_ms: number): string | null => {
     const next = nextSlot(job.expression, job.timezone, after_ms)
     return next === undefined ? null : new Date(next).toISOString()
@@ -62,14 +73,24 @@ export function createScheduler({ db, clock, events, jobs, repository, isActive 
       payload: { app_id: job.app_id, cron_job_id: job.id, name: job.name, ...payload },
     })
 
+  /** Why a job may not begin another run beside those that wait or go on. */
+  const refusal = (job: CronJobRow): string | undefined => {
+    const open = repository.openRuns(job.id).length
+    if (job.overlap === 'forbid' && open > 0) return 'The run before was still going on.'
+    const ends = job.overlap === 'replace' ? open : 0
+    if (open - ends >= MOST_OPEN.job || repository.countOpen(job.project_id) - ends >= MOST_OPEN.project)
+      return TOO_MANY
+    return undefined
+  }
   /** Queues a run in the current transaction, as the job says about one that is still going on. */
   const begin = (job: CronJobRow, due: Due): string => {
-    const open = repository.openRuns(job.id)
-    if (open.length > 0 && job.overlap === 'forbid') {
-      const id = insert(job, due, 'skipped', 'The run before was still going on.')
+    const refused = refusal(job)
+    if (refused !== undefined) {
+      const id = insert(job, due, 'skipped', refused)
       emit(job, 'cron.skipped', { run_id: id })
       return id
     }
+    const open = repository.openRuns(job.id)
     if (job.overlap === 'replace') for (const run of open) if (run.job_id) jobs.cancel(run.job_id)
     const id = insert(job, due, 'queued', null)
     const job_id = jobs.enqueue<RunPayload>({
@@ -83,16 +104,22 @@ export function createScheduler({ db, clock, events, jobs, repository, isActive 
     return id
   }
 
-  /** All slots of a job that passed unseen: told once, and made up for once when the job says so. */
-  const catchUp = (job: CronJobRow, now: number) => {
-    const first = job.next_run_at!
+  /** Times of a job that passed unseen, as far as they are counted; others are served meanwhile. */
+  const countMissed = async (job: CronJobRow, now: number): Promise<number> => {
     let count = 1
     for (
-      let next = slotAfter(job, Date.parse(first));
+      let next = slotAfter(job, Date.parse(job.next_run_at!));
       next !== null && Date.parse(next) <= now && count < MOST_COUNTED;
       next = slotAfter(job, Date.parse(next))
-    )
+    ) {
       count += 1
+      if (count % COUNTED_AT_ONCE === 0) await setImmediate()
+    }
+    return count
+  }
+  /** All slots of a job that passed unseen: told once, and made up for once when the job says so. */
+  const catchUp = (job: CronJobRow, now: number, count: number) => {
+    const first = job.next_run_at!
     const last = new Date(lastSlot(job.expression, job.timezone, now) ?? Date.parse(first)).toISOString()
     const times = count < MOST_COUNTED ? `${count} times` : `${MOST_COUNTED} times or more`
     const error = `Portreeve was not running at ${count === 1 ? first : `${times}, from ${first} on`}.`
@@ -101,42 +128,61 @@ export function createScheduler({ db, clock, events, jobs, repository, isActive 
     else insert(job, { slot: last, trigger: 'schedule', created_by: null }, 'missed', error)
   }
 
-  const runDue = (job: CronJobRow, now: number): void =>
+  const runDue = async (seen: CronJobRow, now: number): Promise<void> => {
+    const slot = seen.next_run_at!
+    const is_missed = now - Date.parse(slot) > MISSED_AFTER_MS
+    const missed = is_missed && isActive(seen.app_id) ? await countMissed(seen, now) : 0
     db.tx(() => {
-      const slot = job.next_run_at!
-      const late = now - Date.parse(slot)
-      const missed = late > MISSED_AFTER_MS
+      const job = repository.find(seen.id)
+      // Somebody changed, paused or deleted it while others were served.
+      if (job?.next_run_at !== slot || job.updated_at !== seen.updated_at) return
       if (isActive(job.app_id) && !repository.hasSlot(job.id, slot)) {
-        if (missed) catchUp(job, now)
+        if (is_missed) catchUp(job, now, missed)
         else begin(job, { slot, trigger: 'schedule', created_by: null })
       }
-      repository.setNext(job.id, slotAfter(job, missed ? now : Date.parse(slot)))
+      repository.setNext(job.id, slotAfter(job, is_missed ? now : Date.parse(slot)))
     })
+  }
 
   let timer: NodeJS.Timeout | undefined
   let running = false
+  /** Grows with each pass, and ends the one under way where it grows by itself. */
+  let passes = 0
+  let ticking: Promise<number> | undefined
   const arm = () => {
     clearTimeout(timer)
     if (!running) return
     const earliest = repository.earliest()
     const wait = earliest === null ? LONGEST_WAIT_MS : Date.parse(earliest) - clock.now()
-    timer = setTimeout(tick, Math.min(Math.max(wait, 0), LONGEST_WAIT_MS))
+    timer = setTimeout(tickSoon, Math.min(Math.max(wait, 0), LONGEST_WAIT_MS))
     timer.unref()
   }
-  /** Begins everything that is due; returns how many jobs were. */
-  function tick(): number {
+  async function beginDue(): Promise<number> {
     const now = clock.now()
+    const mine = (passes += 1)
     let count = 0
     for (
       let rows = repository.due(clock.iso(), BATCH);
       rows.length > 0;
       rows = repository.due(clock.iso(), BATCH)
     ) {
-      for (const job of rows) runDue(job, now)
-      count += rows.length
+      for (const job of rows) {
+        if (mine !== passes) return count
+        await runDue(job, now)
+        count += 1
+        if (count % BEGUN_AT_ONCE === 0) await setImmediate()
+      }
     }
     arm()
     return count
+  }
+  /** Begins everything that is due, a few at a time; tells how many jobs were. One pass goes on at a time. */
+  const tick = (): Promise<number> =>
+    (ticking ??= beginDue().finally(() => {
+      ticking = undefined
+    }))
+  function tickSoon(): void {
+    tick().catch((error: unknown) => log.error('Cron jobs that are due could not be begun', { error }))
   }
 
   return {
@@ -150,6 +196,7 @@ export function createScheduler({ db, clock, events, jobs, repository, isActive 
         throw conflict(
           'A run of this job is still going on. Wait for it, or set overlap to allow or replace.',
         )
+      if (refusal(job) !== undefined) throw conflict(TOO_MANY)
       return begin(job, { slot: null, trigger: 'manual', created_by: actor.user_id || null })
     },
     start() {
@@ -160,11 +207,14 @@ export function createScheduler({ db, clock, events, jobs, repository, isActive 
         if (next !== null && (job.next_run_at === null || next < job.next_run_at))
           repository.setNext(job.id, next)
       }
-      tick()
+      tickSoon()
     },
-    stop() {
+    /** Resolves when nothing is begun any more. */
+    async stop(): Promise<void> {
       running = false
+      passes += 1
       clearTimeout(timer)
+      await ticking?.catch(() => undefined)
     },
   }
 }

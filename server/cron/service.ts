@@ -44,6 +44,7 @@ export function createCron({ db, clock, events, jobs, secrets, log, audit, ports
     clock,
     events,
     jobs,
+    log,
     repository,
     isActive: (app_id) => !INACTIVE.has(ports.app(app_id)?.status ?? 'deleting'),
   })

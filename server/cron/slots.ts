@@ -82,22 +82,26 @@ export function nextSlot(expression: string, timezone: string, after_ms: number)
   return next(atOffset(pattern, offsetAt(timezone, change)), change - 1)
 }
 
-/** How far back a slot is looked for, ever further; the next step is at most some dozens of slots. */
-const LOOKED_BACK_MS = [1, 60, 1440, 46_080, 528_480, 4_207_680].map((minutes) => minutes * MINUTE_MS)
+/** Eight years: so long it may be from one 29th of February to the next. */
+const LOOKED_BACK_MINUTES = 4_207_680
 
-/** When a schedule was due last, up to a time; undefined when it was not within the last eight years. */
+/**
+ * When a schedule was due last, up to a time; undefined when it was not within the last eight years. The last
+ * minute whose next slot is not past the time is found by halving, however many slots there were before it.
+ */
 export function lastSlot(expression: string, timezone: string, until_ms: number): number | undefined {
-  for (const back of LOOKED_BACK_MS) {
-    let last: number | undefined
-    for (
-      let slot = nextSlot(expression, timezone, until_ms - back);
-      slot !== undefined && slot <= until_ms;
-      slot = nextSlot(expression, timezone, slot)
-    )
-      last = slot
-    if (last !== undefined) return last
+  const nextAfter = (minutes_back: number) =>
+    nextSlot(expression, timezone, until_ms - minutes_back * MINUTE_MS)
+  let far = LOOKED_BACK_MINUTES
+  let last = nextAfter(far)
+  if (last === undefined || last > until_ms) return undefined
+  for (let near = 0; far - near > 1; ) {
+    const middle = Math.floor((far + near) / 2)
+    const slot = nextAfter(middle)
+    if (slot === undefined || slot > until_ms) near = middle
+    else [far, last] = [middle, slot]
   }
-  return undefined
+  return last
 }
 
 /** A zone of the IANA data base, by a name that it knows. */

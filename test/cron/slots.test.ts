@@ -109,3 +109,11 @@ describe('an expression', () => {
     },
   )
 })
+
+it('the last slot is found in no time, however many there were before a long pause', () => {
+  const started = process.cpuUsage()
+  expect(
+    new Date(lastSlot('* 0-23 * 1 *', 'Europe/Berlin', Date.parse('2026-12-05T12:00:00Z'))!).toISOString(),
+  ).toBe('2026-01-31T22:59:00.000Z')
+  expect(process.cpuUsage(started).user).toBeLessThan(1_000_000)
+})
