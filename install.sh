@@ -66,6 +66,7 @@ if [ "$DATA_DIR" != "$ROOT/.data" ]; then export PORTREEVE_DATA_DIR=$DATA_DIR; e
 SETTINGS=$DATA_DIR/portreeve.env RUN_DIR=$DATA_DIR/supervisor UNIT=/etc/systemd/system/portreeve.service
 settings_load "$SETTINGS"
 if [ -n "$port_option" ]; then export PORT=$port_option; fi
+require_single_lines
 require_port_number PORT "${PORT:-9000}"
 require_port_number PORTREEVE_HTTP_PORT "${PORTREEVE_HTTP_PORT:-80}"
 require_tools

@@ -1,5 +1,7 @@
 import { checkNode } from '#server/start/open-kernel'
+import { readInput } from '../client/prompt.ts'
 import { remoteSetup, type RemoteSetupOptions } from '../setup/remote.ts'
+import { parseSettings } from '../setup/settings-file.ts'
 import { setup } from '../setup/setup.ts'
 import { CommandError } from '../terminal.ts'
 import { defineVerb } from '../verb.ts'
@@ -18,10 +20,14 @@ Settings are taken from the environment and kept: PORT, HOST and every PORTREEVE
     .option('--bin-dir <folder>', 'where the command portreeve is linked', '/usr/local/bin')
     .option('--identity <file>', 'private key to log in with')
     .option('--host-key <fingerprint>', 'key that the machine must show, instead of asking')
-    .action((target: string | undefined, options: RemoteSetupOptions) => {
+    .option('--settings-stdin', 'read settings from standard input, as lines of the form NAME="value"')
+    .action(async (target: string | undefined, options: RemoteSetupOptions & { settingsStdin?: boolean }) => {
       checkNode()
       if (!process.env.PORTREEVE_BUILD)
         throw new CommandError('This command runs from a checkout, which ./install.sh sets up.')
-      return target === undefined ? setup(process.env, options) : remoteSetup(process.env, target, options)
+      const env = options.settingsStdin
+        ? { ...process.env, ...parseSettings(await readInput()) }
+        : process.env
+      return target === undefined ? setup(env, options) : remoteSetup(env, target, options)
     })
 })

@@ -3,7 +3,7 @@ import { createReadStream } from 'node:fs'
 import { pipeline } from 'node:stream/promises'
 import { CommandError, say } from '../terminal.ts'
 import { connect, parseTarget, quote, type Remote, type SshOptions } from './ssh.ts'
-import { mergeSettings } from './settings-file.ts'
+import { mergeSettings, settingsText } from './settings-file.ts'
 
 export interface RemoteSetupOptions extends SshOptions {
   dataDir: string
@@ -123,18 +123,15 @@ const portsOf = (settings: Record<string, string>) =>
     Number,
   )
 
-/**
- * Takes settings from standard input, and becomes the command that follows: the arguments of a command can be read by
- * every user of the machine, and sudo writes them into a log.
- */
-const WITH_SETTINGS = ['sh', '-c', 'set -a; eval "$(cat)"; exec "$@"', 'sh']
-
 interface Call {
   settings: Record<string, string>
   options: RemoteSetupOptions
   is_root: boolean
 }
-/** Copies this program to a folder that only this user can look into, and runs its setup; answers its exit code. */
+/**
+ * Copies this program to a folder that only this user can look into, and runs its setup; answers its exit code. The
+ * settings are told to it: arguments can be read by every user of the machine, and sudo writes them into a log.
+ */
 async function setUpThere(
   remote: Remote,
   host: string,
@@ -149,10 +146,9 @@ async function setUpThere(
     const program = `${folder}/portreeve`
     await copyProgram(remote, program)
     const places = ['--data-dir', options.dataDir, '--bin-dir', options.binDir]
-    const words = [...(is_root ? [] : ['sudo', '-n']), ...WITH_SETTINGS, program, 'setup', ...places]
-    const input = Object.entries(settings).map(([name, value]) => `${name}=${quote(value)}\n`)
+    const words = [...(is_root ? [] : ['sudo', '-n']), program, 'setup', '--settings-stdin', ...places]
     const { code } = await remote.run(words.map(quote).join(' '), {
-      input: input.join(''),
+      input: settingsText(settings),
       onOutput: (text) => process.stdout.write(text),
     })
     return code

@@ -1,4 +1,5 @@
 import { existsSync, readFileSync, rmSync } from 'node:fs'
+import { CommandError } from '../terminal.ts'
 import { writeWhole } from '../upgrade/trial.ts'
 
 type Environment = Record<string, string | undefined>
@@ -18,16 +19,34 @@ const NOT_KEPT = [
 /** One line for systemd and for shells alike, as `install.sh` writes it. */
 const lineOf = (name: string, value: string) => `${name}="${value.replaceAll(/[\\"$`]/g, '\\$&')}"`
 
-/** Reads what an earlier setup kept. */
-export function readSettings(path: string): Record<string, string> {
-  if (!existsSync(path)) return {}
-  const lines = readFileSync(path, 'utf8').matchAll(/^([A-Z][A-Z0-9_]*)="(.*)"$/gm)
-  return Object.fromEntries([...lines].map(([, name, value]) => [name!, value!.replaceAll(/\\(.)/g, '$1')]))
-}
+/** Settings as a text with a line each, in the order of their names. */
+export const settingsText = (settings: Record<string, string>): string =>
+  `${Object.entries(settings)
+    .sort(([a], [b]) => (a < b ? -1 : 1))
+    .map(([name, value]) => lineOf(name, value))
+    .join('\n')}\n`
 
-/** What was kept, with what this call says; an empty value takes a setting away. */
+/** Reads such a text. */
+export const parseSettings = (text: string): Record<string, string> =>
+  Object.fromEntries(
+    [...text.matchAll(/^([A-Z][A-Z0-9_]*)="([^\n]*)"$/gm)].map(([, name, value]) => [
+      name!,
+      value!.replaceAll(/\\(.)/gs, '$1'),
+    ]),
+  )
+
+/** Reads what an earlier setup kept. */
+export const readSettings = (path: string): Record<string, string> =>
+  existsSync(path) ? parseSettings(readFileSync(path, 'utf8')) : {}
+
+/**
+ * What was kept, with what this call says; an empty value takes a setting away. Throws where a value takes more than
+ * a line, which no reader of the file finds again: a key that got lost on the way would be another one.
+ */
 export function mergeSettings(kept: Record<string, string>, env: Environment): Record<string, string> {
   const given = Object.entries(env).filter(([name]) => SETTING.test(name) && !NOT_KEPT.includes(name))
+  const long = given.find(([, value]) => /[\n\r]/.test(value ?? ''))
+  if (long) throw new CommandError(`${long[0]} must be one line.`, 2)
   const all = { ...kept, ...Object.fromEntries(given) }
   return Object.fromEntries(
     Object.entries(all).filter(
@@ -45,10 +64,7 @@ export interface StoredSettings {
 
 /** Writes the settings for root alone. */
 export function storeSettings(path: string, settings: Record<string, string>): StoredSettings {
-  const text = `${Object.entries(settings)
-    .sort(([a], [b]) => (a < b ? -1 : 1))
-    .map(([name, value]) => lineOf(name, value))
-    .join('\n')}\n`
+  const text = settingsText(settings)
   const before = existsSync(path) ? readFileSync(path, 'utf8') : undefined
   const is_changed = before !== text
   if (is_changed) writeWhole(path, text)

@@ -5,11 +5,16 @@ set -euo pipefail
 ROOT=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd -P)
 cd "$ROOT"
 umask 077
-settings=()
+# What settings say must never be an argument: every user of the machine can read those. So the environment is emptied first, and filled then.
+if [ "${2-}" != emptied ]; then
+  exec env --ignore-environment "PATH=$PATH" "HOME=${HOME:-/root}" bash "$ROOT/scripts/shell/run-server.sh" "$1" emptied
+fi
+# glibc would keep what a thread has freed for that thread.
+export MALLOC_ARENA_MAX=1 MALLOC_TRIM_THRESHOLD_=131072 NODE_ENV=production PORT=9000
 while IFS= read -r name; do
   # shellcheck disable=SC1090 # our own file, which only root can write
-  settings+=("$name=$(. "$1" && printf '%s' "${!name}")")
+  value=$(. "$1" && printf '%s' "${!name}")
+  export "$name=$value"
 done < <(sed -nE 's/^([A-Z][A-Z0-9_]*)=".*"$/\1/p' "$1")
-# glibc would keep what a thread has freed for that thread.
-exec env --ignore-environment MALLOC_ARENA_MAX=1 MALLOC_TRIM_THRESHOLD_=131072 "PATH=$PATH" "HOME=${HOME:-/root}" NODE_ENV=production PORT=9000 "${settings[@]}" \
-  "$ROOT/node_modules/.bin/node" --max-semi-space-size=2 --heap-growing-percent=50 --expose-gc --no-opt --no-maglev "$ROOT/.output/server/index.mjs"
+export -n PWD OLDPWD
+exec "$ROOT/node_modules/.bin/node" --max-semi-space-size=2 --heap-growing-percent=50 --expose-gc --no-opt --no-maglev "$ROOT/.output/server/index.mjs"

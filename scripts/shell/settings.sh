@@ -4,6 +4,14 @@
 # Names of the environment variables that are handed on to the server.
 setting_names() { compgen -e | grep -E '^(PORT|HOST|DOCKER_HOST|NODE_EXTRA_CA_CERTS|SSL_CERT_FILE|PORTREEVE_[A-Z0-9_]+)$' | sort; }
 
+# Refuses values of this environment that the lines of the file cannot hold: a key that got lost on the way would be another one. Needs `fail`.
+require_single_lines() {
+  local name
+  while IFS= read -r name; do
+    case ${!name} in *[$'\n\r']*) fail "$name must be one line." ;; esac
+  done < <(setting_names)
+}
+
 # setting_line <name> <value>: one line of the file, quoted for both readers.
 setting_line() {
   local value=$2

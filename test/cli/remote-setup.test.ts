@@ -14,6 +14,7 @@ import { afterEach, beforeEach, expect, it } from 'vitest'
 import { startSshMachine } from '#test/support/ssh-machine'
 import { freePorts } from '#test/support/portreeve'
 import { remoteSetup } from '../../cli/setup/remote.ts'
+import { parseSettings } from '../../cli/setup/settings-file.ts'
 
 const SECRET = `it's "a" secret $HOME \`id\``
 const BUILD = '0123456789abcdef'
@@ -29,7 +30,7 @@ beforeEach(() => {
   writeFileSync(
     script,
     `#!/bin/bash
-printf '%s' "$PORTREEVE_ADMIN_PASSWORD" > ${folder}/password
+cat > ${folder}/settings
 printf '%s\\n' "$0" "$@" > ${folder}/words
 stat --format '%a %u' "$(dirname "$0")" > ${folder}/mode
 for ((pid = $$; pid > 1; pid = $(awk '/^PPid/ { print $2 }' /proc/$pid/status))); do
@@ -80,8 +81,8 @@ it('another machine is set up by a program that nobody else there could have cha
     await machine.close()
   }
   const told = (name: string) => readFileSync(join(folder, name), 'utf8')
-  expect(told('password')).toBe(SECRET)
-  expect(told('seen')).toContain('setup --data-dir')
+  expect(parseSettings(told('settings'))).toMatchObject({ PORTREEVE_ADMIN_PASSWORD: SECRET })
+  expect(told('seen')).toContain('setup --settings-stdin')
   expect(told('seen')).not.toContain('secret $HOME')
   const [path, ...words] = told('words').trim().split('\n')
   expect([path === TAKEN, told('mode').trim(), readFileSync(TAKEN, 'utf8')]).toEqual([
@@ -89,6 +90,13 @@ it('another machine is set up by a program that nobody else there could have cha
     '700 0',
     'of somebody else',
   ])
-  expect(words).toEqual(['setup', '--data-dir', join(folder, 'data'), '--bin-dir', join(folder, 'bin')])
+  expect(words).toEqual([
+    'setup',
+    '--settings-stdin',
+    '--data-dir',
+    join(folder, 'data'),
+    '--bin-dir',
+    join(folder, 'bin'),
+  ])
   expect(existsSync(dirname(path!))).toBe(false)
 })

@@ -41,6 +41,11 @@ describe('settings of an installation', () => {
     expect(mergeSettings(kept, env)).toEqual({ PORT: '9000', PORTREEVE_BASE_DOMAIN: 'b.test' })
     expect(readSettings(join(folder, 'none'))).toEqual({})
   })
+  it('that take more than a line are refused by name: no reader of the file would find them again', () => {
+    expect(() => mergeSettings({}, { PORTREEVE_SECRET_KEY: 'first\nsecond' })).toThrow(
+      'PORTREEVE_SECRET_KEY must be one line.',
+    )
+  })
 })
 
 describe('the unit', () => {

@@ -120,6 +120,13 @@ describe('the settings of an installation', () => {
     expect(remember('/srv/port reeve')).toBe('/srv/port reeve\n')
     expect(remember('/checkout/.data')).toBe('')
   })
+  test('that take more than a line are refused by name: no reader of the file would find them again', () => {
+    const script = 'fail() { echo "$1"; exit 1; }; require_single_lines'
+    expect(() => bash(script, [], { PORTREEVE_SECRET_KEY: 'first\nsecond', PORT: '9100' })).toThrow(
+      expect.objectContaining({ stdout: 'PORTREEVE_SECRET_KEY must be one line.\n' }),
+    )
+    bash(script, [], { PORTREEVE_SECRET_KEY: 'first', SOMETHING_ELSE: 'first\nsecond' })
+  })
   test('what a call says wins over what was stored', () => {
     const file = join(folder, 'settings')
     bash('settings_store "$1"', [file], { PORT: '9100', HOST: '127.0.0.1' })
@@ -198,6 +205,34 @@ describe('a program under the supervisor', () => {
       { timeout: 5000, interval: 50 },
     )
     expect(readFileSync(join(folder, 'app.log.1'), 'utf8')).toContain('last line')
+  })
+})
+
+describe('the server without systemd', () => {
+  test('gets the stored settings and nothing else, and none of them as an argument that every user can read', () => {
+    const at = (path: string) => join(folder, 'a b', path)
+    for (const path of ['scripts/shell', 'node_modules/.bin', 'path'])
+      mkdirSync(at(path), { recursive: true })
+    cpSync(join(root, 'scripts/shell/run-server.sh'), at('scripts/shell/run-server.sh'))
+    const write = (path: string, text: string) => writeFileSync(at(path), text, { mode: 0o755 })
+    write('node_modules/.bin/node', '#!/bin/sh\ncat /proc/$$/environ > "$HOME/environment"\n')
+    write('path/env', '#!/bin/sh\nprintf "%s\\n" "$@" > "$HOME/arguments"\nexec /usr/bin/env "$@"\n')
+    const secret = `a "b" $c \`d\` \\e 'f' %g`
+    bash('settings_store "$1"', [at('settings')], { PORTREEVE_ADMIN_PASSWORD: secret, HOST: '::1' })
+    execFileSync('bash', [at('scripts/shell/run-server.sh'), at('settings')], {
+      env: { PATH: `${at('path')}:${process.env.PATH}`, HOME: at('.'), OF_SOMEBODY: 'x' },
+    })
+    const environment = readFileSync(at('environment'), 'utf8').split('\0').filter(Boolean).sort()
+    expect(environment.filter((pair) => !/^(_|PATH|SHLVL)=/.test(pair))).toEqual([
+      `HOME=${at('.')}`,
+      'HOST=::1',
+      'MALLOC_ARENA_MAX=1',
+      'MALLOC_TRIM_THRESHOLD_=131072',
+      'NODE_ENV=production',
+      'PORT=9000',
+      `PORTREEVE_ADMIN_PASSWORD=${secret}`,
+    ])
+    expect(existsSync(at('arguments')) && readFileSync(at('arguments'), 'utf8').includes(secret)).toBe(false)
   })
 })
 
