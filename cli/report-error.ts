@@ -1,5 +1,5 @@
 import { fileSentence } from '#server/kernel/file-faults'
-import { CommandError } from './terminal.ts'
+import { CommandError, jsonText, plain } from './terminal.ts'
 
 /** Names of the exit codes for programs that read the error instead; the API's own codes say more. */
 const CODES: Record<number, string> = {
@@ -34,9 +34,9 @@ export function reportError(error: unknown, words: readonly string[], sentence?:
   const ours = error instanceof CommandError ? error.message : (sentence ?? fileSentence(error))
   const text = ours ?? (error as Error).stack ?? String(error)
   const shown = isForPrograms(words)
-    ? JSON.stringify({ error: { code: codeOf(error, exit_code), message: text } })
+    ? jsonText({ error: { code: codeOf(error, exit_code), message: text } })
     : `portreeve: ${text}`
-  process.stderr.write(`${shown}\n`)
+  process.stderr.write(`${plain(shown, process.stderr)}\n`)
   process.exitCode = exit_code
 }
 

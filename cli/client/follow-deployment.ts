@@ -3,7 +3,7 @@ import { CommandError, say } from '../terminal.ts'
 import { dataOf, type Schemas } from './api.ts'
 import { EXIT } from './exit-codes.ts'
 import { listen, untilInterrupted } from './live.ts'
-import { paint, plain, seconds, status } from './output.ts'
+import { paint, seconds, status } from './output.ts'
 import type { Session } from './session.ts'
 
 export type Deployment = Schemas['Deployment']
@@ -34,7 +34,7 @@ function createReport(is_quiet: boolean) {
   return {
     lines(lines: readonly LogLine[]) {
       if (!is_quiet)
-        for (const line of lines) say(`${paint('dim', `${line.source.padEnd(7)} │`)} ${plain(line.text)}`)
+        for (const line of lines) say(`${paint('dim', `${line.source.padEnd(7)} │`)} ${line.text}`)
     },
     steps({ steps }: Deployment) {
       for (const step of steps) {
@@ -98,7 +98,7 @@ export function requireLive(deployment: Deployment): void {
   if (deployment.status === 'live') return
   const { error } = deployment
   if (!error) throw new CommandError(`The deployment was ${deployment.status}.`, EXIT.FAILED)
-  const tail = error.log.slice(-10).map((line) => `  ${plain(line)}`)
+  const tail = error.log.slice(-10).map((line) => `  ${line}`)
   throw new CommandError(
     [
       `The deployment ${status('failed')} in ${error.step ?? 'its course'}: ${error.message}`,

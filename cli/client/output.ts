@@ -1,6 +1,6 @@
 import { stripVTControlCharacters, styleText } from 'node:util'
 import { own } from '#server/kernel/own'
-import { say } from '../terminal.ts'
+import { jsonText, say } from '../terminal.ts'
 
 type Style = Parameters<typeof styleText>[0]
 
@@ -31,15 +31,6 @@ export function status(text: string): string {
   return style === undefined ? text : paint(style, text)
 }
 
-/** Control characters of the server's data would move the cursor; colours of an app's log may stay. */
-export const plain = (text: string): string =>
-  process.stdout.isTTY
-    ? text.replace(
-        /\u001b\[([0-9;]*)m|\u001b\[[0-?]*[ -/]*[@-~]|[\u0000-\u0008\u000b-\u001f\u007f-\u009f]/g,
-        (found) => (/^\u001b\[[0-9;]*m$/.test(found) ? found : ''),
-      )
-    : text
-
 const widthOf = (text: string) => [...stripVTControlCharacters(text)].length
 
 /** Lines with columns below each other; the last column is as long as it is. */
@@ -66,7 +57,7 @@ export function facts(rows: readonly (readonly [string, string | null | undefine
 
 /** Shows a result: as it is for programs, or as people read it. */
 export function show(options: { json?: boolean }, value: unknown, text: () => string): void {
-  say(options.json ? JSON.stringify(value, null, 2) : text())
+  say(options.json ? jsonText(value, 2) : text())
 }
 
 const UNITS: readonly (readonly [seconds: number, name: string])[] = [

@@ -8,7 +8,7 @@ import { GUARDS } from './guards.ts'
 import { MACHINE } from './machine.ts'
 import { NAMES } from './names.ts'
 import { SERVER } from './server-check.ts'
-import { say } from '../terminal.ts'
+import { jsonText, say } from '../terminal.ts'
 import { openDatabase } from '../open-database.ts'
 import { existsSync } from 'node:fs'
 import { isRunning } from '../server-here.ts'
@@ -53,7 +53,7 @@ export async function doctor(
       CHECKS.map(async (check) => ({ check: check.name, ...(await examine(check, patient)) })),
     )
     const faults = found.filter(({ state }) => state === 'fault').length
-    if (json) say(JSON.stringify(found, null, 2))
+    if (json) say(jsonText(found, 2))
     else {
       for (const { check, state, says, remedy } of found) {
         say(`${MARKS[state]}  ${check.padEnd(NAME_WIDTH)}  ${says}`)

@@ -1,6 +1,6 @@
 import type { Change, FieldChange } from '#server/project-file/diff'
 import type { Item } from '#server/project-file/items'
-import { paint, plain } from '../client/output.ts'
+import { paint } from '../client/output.ts'
 import type { Refusals } from './checks.ts'
 
 const HIDDEN = '********'
@@ -14,11 +14,11 @@ const isHidden = (item: Item, field: string): boolean =>
 function shown(item: Item, { field }: FieldChange, value: unknown): string {
   if (value === null || value === undefined) return 'nothing'
   if (isHidden(item, field)) return HIDDEN
-  const text = plain(JSON.stringify(value))
+  const text = JSON.stringify(value)
   return text.length > LONGEST ? `${text.slice(0, LONGEST - 1)}…` : text
 }
 const titleOf = ({ kind, of, name }: Item): string =>
-  `${kind} ${paint('bold', plain(name))}${of === undefined ? '' : ` of ${plain(of)}`}`
+  `${kind} ${paint('bold', name)}${of === undefined ? '' : ` of ${of}`}`
 
 /** What becomes of what the file does not name: it goes, it stays, or that is no question. */
 export type Prune = boolean | 'never'
@@ -37,7 +37,7 @@ function linesOf({ action, item, fields }: Change, prune: Prune, refusal?: strin
       const to = shown(item, one, one.to)
       return `    ${one.field}: ${action === 'create' ? to : `${shown(item, one, one.from)} → ${to}`}`
     }),
-    ...(refusal === undefined ? [] : [`    ${paint('red', '✗')} ${plain(refusal)}`]),
+    ...(refusal === undefined ? [] : [`    ${paint('red', '✗')} ${refusal}`]),
   ]
 }
 

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { createReadStream } from 'node:fs'
 import { pipeline } from 'node:stream/promises'
-import { CommandError, say } from '../terminal.ts'
+import { CommandError, plain, say } from '../terminal.ts'
 import { connect, parseTarget, quote, type Remote, type SshOptions } from './ssh.ts'
 import { mergeSettings, settingsText } from './settings-file.ts'
 
@@ -149,7 +149,7 @@ async function setUpThere(
     const words = [...(is_root ? [] : ['sudo', '-n']), program, 'setup', '--settings-stdin', ...places]
     const { code } = await remote.run(words.map(quote).join(' '), {
       input: settingsText(settings),
-      onOutput: (text) => process.stdout.write(text),
+      onOutput: (text) => process.stdout.write(plain(text)),
     })
     return code
   } finally {

@@ -5,7 +5,7 @@ import { requireNoRefusals } from '../../project/checks.ts'
 import { fileFor, type PlanOptions, planOf, withFile } from '../../project/options.ts'
 import { planJson, planText } from '../../project/plan-text.ts'
 import { requireSecrets, type SecretValues, secretsFrom } from '../../project/secrets.ts'
-import { CommandError, say } from '../../terminal.ts'
+import { CommandError, jsonText, say } from '../../terminal.ts'
 import { defineClientVerb } from '../client-verb.ts'
 import { EXIT } from '../exit-codes.ts'
 import { canAsk, prompt } from '../prompt.ts'
@@ -39,7 +39,7 @@ export async function applyFile(
   if (!options.json)
     say(planText(changes, { prune: options.only_adds ? 'never' : prune, refusals, ...makes }))
   if (due.length === 0 && live.id !== undefined) {
-    if (options.json) say(JSON.stringify(planJson([]), null, 2))
+    if (options.json) say(jsonText(planJson([]), 2))
     return
   }
   requireNoRefusals(refusals)
@@ -57,7 +57,7 @@ export async function applyFile(
     options.wait === false
       ? 'All is set as the file says; what is deployed or removed may still go on.'
       : 'Done: all is as the file says.'
-  say(options.json ? JSON.stringify(planJson(due), null, 2) : done)
+  say(options.json ? jsonText(planJson(due), 2) : done)
 }
 
 export default defineClientVerb((verb) => {

@@ -3,7 +3,7 @@ import { dataOf } from '../api.ts'
 import { all, type App, appId, getApp } from '../apps.ts'
 import { defineClientVerb } from '../client-verb.ts'
 import { EXIT } from '../exit-codes.ts'
-import { ago, facts, paint, plain, show, status, table } from '../output.ts'
+import { ago, facts, paint, show, status, table } from '../output.ts'
 import { canAsk, prompt } from '../prompt.ts'
 import { type ClientOptions, openSession } from '../session.ts'
 
@@ -36,7 +36,7 @@ export const appText = (app: App): string =>
         : null,
     ],
     ['deploy again', app.needs_redeploy ? `for ${app.changed_keys.join(', ')}` : null],
-    ['error', app.last_error === null ? null : paint('red', plain(app.last_error))],
+    ['error', app.last_error === null ? null : paint('red', app.last_error)],
     ['id', app.id],
   ])
 

@@ -3,7 +3,7 @@ import { dataOf } from '../api.ts'
 import { all, appId } from '../apps.ts'
 import { defineClientVerb, withApp } from '../client-verb.ts'
 import { EXIT } from '../exit-codes.ts'
-import { facts, paint, plain, show, status, table } from '../output.ts'
+import { facts, paint, show, status, table } from '../output.ts'
 import { canAsk, prompt } from '../prompt.ts'
 import { type ClientOptions, openSession, type Session } from '../session.ts'
 
@@ -59,7 +59,7 @@ async function showOne(name: string, options: ClientOptions): Promise<void> {
       ['status', status(data.status)],
       ['address', data.connection_string],
       ['from outside', data.external_connection_string],
-      ['error', data.last_error === null ? null : paint('red', plain(data.last_error))],
+      ['error', data.last_error === null ? null : paint('red', data.last_error)],
       ['id', data.id],
     ]),
   )

@@ -3,7 +3,7 @@ import { dataOf, type Schemas } from '../api.ts'
 import { all, appId } from '../apps.ts'
 import { defineClientVerb, withApp } from '../client-verb.ts'
 import { EXIT } from '../exit-codes.ts'
-import { paint, plain, show, status, table } from '../output.ts'
+import { paint, show, status, table } from '../output.ts'
 import { type ClientOptions, openSession, type Session } from '../session.ts'
 
 type Domain = Schemas['Domain']
@@ -28,9 +28,9 @@ async function find(session: Session, hostname: string): Promise<Domain> {
 /** What is still to be set at the DNS provider. */
 function recordsText({ dns_records, verification }: Domain): string {
   const open = dns_records.filter(({ ok }) => !ok)
-  if (open.length === 0) return plain(verification.message)
+  if (open.length === 0) return verification.message
   return [
-    plain(verification.message),
+    verification.message,
     'Set one of these at your DNS provider:',
     table(
       ['type', 'name', 'value', 'for'],

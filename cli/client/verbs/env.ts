@@ -1,9 +1,9 @@
-import { CommandError, say } from '../../terminal.ts'
+import { CommandError, jsonText, say } from '../../terminal.ts'
 import { dataOf, type Schemas } from '../api.ts'
 import { all, appId } from '../apps.ts'
 import { defineClientVerb, withApp } from '../client-verb.ts'
 import { EXIT } from '../exit-codes.ts'
-import { ago, paint, plain, show, table } from '../output.ts'
+import { ago, paint, show, table } from '../output.ts'
 import { readInput } from '../prompt.ts'
 import { readText } from '../read-text.ts'
 import { type ClientOptions, openSession } from '../session.ts'
@@ -27,7 +27,7 @@ async function list(options: EnvOptions): Promise<void> {
           ['key', 'value', 'scopes', 'changed'],
           variables.map((one) => [
             one.key,
-            one.value === null ? paint('red', 'unreadable') : plain(one.value).replaceAll('\n', '⏎'),
+            one.value === null ? paint('red', 'unreadable') : one.value.replaceAll('\n', '⏎'),
             one.scopes.join(', '),
             ago(one.updated_at),
           ]),
@@ -86,7 +86,7 @@ async function save(options: EnvOptions & { reveal?: boolean }): Promise<void> {
   const id = await appId(session, options.app)
   const answer = await session.send(`/api/apps/${id}/env/export?reveal=${options.reveal === true}`, {})
   const text = (await answer.text()).trimEnd()
-  say(options.json ? JSON.stringify({ text }) : text)
+  say(options.json ? jsonText({ text }) : text)
 }
 
 export default defineClientVerb((verb) => {

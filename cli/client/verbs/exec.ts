@@ -1,8 +1,9 @@
+import { plain } from '../../terminal.ts'
 import { dataOf } from '../api.ts'
 import { appId } from '../apps.ts'
 import { defineClientVerb, withApp } from '../client-verb.ts'
 import { wholeNumber } from '../option-values.ts'
-import { plain, show } from '../output.ts'
+import { show } from '../output.ts'
 import { type ClientOptions, openSession } from '../session.ts'
 
 /** As `timeout` of coreutils ends. */

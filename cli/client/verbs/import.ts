@@ -10,7 +10,7 @@ import type { Moved } from '../../project/import/moved.ts'
 import { notesText, secretsOf, secretsText, settle } from '../../project/import/settle.ts'
 import { planOf } from '../../project/options.ts'
 import { planJson, planText } from '../../project/plan-text.ts'
-import { CommandError, say } from '../../terminal.ts'
+import { CommandError, jsonText, say } from '../../terminal.ts'
 import { nameOfFolder } from '../apps.ts'
 import { defineClientVerb } from '../client-verb.ts'
 import { EXIT } from '../exit-codes.ts'
@@ -74,7 +74,7 @@ async function move(moved: Moved, options: ImportOptions, empty: string): Promis
     if (secrets) writeNew(secrets_file, secrets, 0o600)
     return say(
       options.json
-        ? JSON.stringify({ notes, file: options.output })
+        ? jsonText({ notes, file: options.output })
         : `Wrote ${options.output}. Make it so: portreeve apply --file ${options.output}${secrets ? ` --secrets ${secrets_file}` : ''}`,
     )
   }
@@ -83,7 +83,7 @@ async function move(moved: Moved, options: ImportOptions, empty: string): Promis
   const makes = live.id === undefined ? { makes: live.name } : {}
   say(
     options.json
-      ? JSON.stringify({ notes, plan: planJson(changes, refusals) })
+      ? jsonText({ notes, plan: planJson(changes, refusals) })
       : `${planText(changes, { prune: 'never', refusals, ...makes })}\nNothing was changed. Do it: the same with --yes. Edit it first: --output portreeve.yaml. What runs there is not touched.`,
   )
 }

@@ -1,11 +1,11 @@
-import { say } from '../../terminal.ts'
+import { jsonText, say } from '../../terminal.ts'
 import { dataOf, type Schemas } from '../api.ts'
 import { getApp } from '../apps.ts'
 import { defineClientVerb } from '../client-verb.ts'
 import { followDeployment, requireLive } from '../follow-deployment.ts'
 import { type Frame, listen, untilInterrupted } from '../live.ts'
 import { pointInTime, wholeNumber } from '../option-values.ts'
-import { paint, plain } from '../output.ts'
+import { paint } from '../output.ts'
 import { type ClientOptions, openSession, type Session } from '../session.ts'
 
 interface LogOptions extends ClientOptions {
@@ -24,7 +24,7 @@ function kindOf({ build, access }: LogOptions) {
 }
 
 const write = (options: LogOptions, line: Line): void =>
-  say(options.json ? JSON.stringify(line) : `${paint('dim', line.at)} ${plain(line.text)}`)
+  say(options.json ? jsonText(line) : `${paint('dim', line.at)} ${line.text}`)
 
 /** Follows what is printed from now on, after the last line that was shown. */
 async function follow(session: Session, id: string, options: LogOptions, after?: string): Promise<void> {

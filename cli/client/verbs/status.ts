@@ -1,7 +1,7 @@
 import { dataOf } from '../api.ts'
 import { appId } from '../apps.ts'
 import { defineClientVerb } from '../client-verb.ts'
-import { facts, paint, plain, show, status, table } from '../output.ts'
+import { facts, paint, show, status, table } from '../output.ts'
 import { type ClientOptions, openSession, type Session } from '../session.ts'
 import { appText } from './apps.ts'
 
@@ -29,7 +29,7 @@ async function serverStatus(session: Session, options: ClientOptions): Promise<v
         ['base domain', data.base_domain],
       ]),
       ...[data.ingress.message, ...data.warnings].flatMap((text) =>
-        text ? [paint('yellow', `! ${plain(text)}`)] : [],
+        text ? [paint('yellow', `! ${text}`)] : [],
       ),
     ].join('\n'),
   )

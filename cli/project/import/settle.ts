@@ -3,7 +3,7 @@ import { stringify } from 'yaml'
 import { renderEntry } from '#server/kernel/dotenv'
 import { ProjectFileError, readProjectFile } from '#server/project-file/read'
 import type { ProjectFile } from '#server/project-file/schema'
-import { paint, plain } from '../../client/output.ts'
+import { paint } from '../../client/output.ts'
 import type { SecretValues } from '../secrets.ts'
 import type { Moved, Note } from './moved.ts'
 
@@ -55,5 +55,5 @@ const SIGNS = { taken: ['green', '✓'], changed: ['yellow', '~'], refused: ['re
 export const notesText = (notes: readonly Note[]): string =>
   (['taken', 'changed', 'refused'] as const)
     .flatMap((what) => notes.filter((note) => note.what === what))
-    .map(({ what, at, message }) => `${paint(SIGNS[what][0], SIGNS[what][1])} ${plain(at)} ${plain(message)}`)
+    .map(({ what, at, message }) => `${paint(SIGNS[what][0], SIGNS[what][1])} ${at} ${message}`)
     .join('\n')
