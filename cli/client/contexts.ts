@@ -1,4 +1,5 @@
 import { chmodSync, mkdirSync, readFileSync, renameSync, statSync, writeFileSync } from 'node:fs'
+import { isIPv4 } from 'node:net'
 import { homedir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { own } from '#server/kernel/own'
@@ -79,8 +80,12 @@ export function findContext(
   )
 }
 
-const isLocal = (host: string) =>
-  /^(localhost|\[::1\]|127\.|10\.|192\.168\.|172\.(1[6-9]|2\d|3[01])\.)/.test(host)
+/** Whether a host, with or without a port, is this machine or an address of a private network; a name never is one. */
+function isLocal(host: string): boolean {
+  const name = host.replace(/(:\d+)?\/?$/, '')
+  if (['localhost', '[::1]'].includes(name)) return true
+  return isIPv4(name) && /^(127\.|10\.|192\.168\.|172\.(1[6-9]|2\d|3[01])\.)/.test(name)
+}
 
 /** The base address of a server, from what people type. Without a scheme a local one is asked by plain HTTP. */
 export function serverUrl(text: string): string {

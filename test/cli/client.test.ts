@@ -62,6 +62,16 @@ describe('contexts', () => {
       'https://example.com',
       'http://example.com',
     ])
+    const only_alike = [
+      'localhost.example.com',
+      '127.example.com',
+      '10.example.com:80',
+      '192.168.1.5.example.com',
+    ]
+    expect(only_alike.map((text) => new URL(serverUrl(text)).protocol)).toEqual(
+      only_alike.map(() => 'https:'),
+    )
+    expect(only_alike.map((text) => isOpenToOthers(`http://${text}`))).toEqual(only_alike.map(() => true))
     for (const wrong of ['ftp://x', 'https://a:b@x', 'https://x/path', 'https://'])
       expect(() => serverUrl(wrong)).toThrow('is no address of a server')
     expect(['http://example.com', 'http://localhost:1', 'https://example.com'].map(isOpenToOthers)).toEqual([

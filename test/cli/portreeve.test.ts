@@ -1,5 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
@@ -113,6 +115,22 @@ describe('portreeve', () => {
     const away = { PORTREEVE_URL: 'http://127.0.0.1:1' }
     expect(await told(['apps', '--json'], away)).toEqual([6, 'UNREACHABLE'])
     expect((await run(['exec', '--', 'list', '--json'], away)).stderr).toMatch(/^portreeve: /)
+  })
+  it('opens nothing but addresses of the web, whatever a server says that an app has', async () => {
+    const url = 'file:///etc/passwd'
+    const server = createServer((_request, response) => {
+      response
+        .setHeader('content-type', 'application/json')
+        .end(JSON.stringify({ data: { name: 'shop', url } }))
+    })
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+    const { port } = server.address() as AddressInfo
+    const { code, stderr } = await run(['open', 'app_1'], { PORTREEVE_URL: `http://127.0.0.1:${port}` })
+    server.close()
+    expect([code, stderr]).toEqual([
+      5,
+      'portreeve: The server says that shop is at file:///etc/passwd, which is no address of the web.\n',
+    ])
   })
   it('ends in silence when nobody reads on, as with head', async () => {
     const asked = start(['--help'])

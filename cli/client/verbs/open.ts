@@ -35,6 +35,12 @@ async function open(
   const app = await getApp(session, name)
   const url = options.dashboard ? `${session.context.url}/apps/${app.id}` : app.url
   if (!url) throw new CommandError(`${app.name} has no address: it has no web process.`, EXIT.REFUSED)
+  // The desktop starts a program for any other kind of address.
+  if (!['http:', 'https:'].includes(URL.parse(url)?.protocol ?? ''))
+    throw new CommandError(
+      `The server says that ${app.name} is at ${url}, which is no address of the web.`,
+      EXIT.REFUSED,
+    )
   show(options, { url }, () => url)
   if (!options.json && process.stdout.isTTY) await openInBrowser(url)
 }
