@@ -13,6 +13,7 @@ import { networkInterfaces } from 'node:os'
 import { dirname, join } from 'node:path'
 import { loadConfig } from '#server/kernel/config'
 import { run } from '#server/kernel/process'
+import { shellWord } from '#server/kernel/shell-word'
 import { cacheDirectory } from '../binary/unpack.ts'
 import { isRunning, ownUrl } from '../server-here.ts'
 import { CommandError, say } from '../terminal.ts'
@@ -125,12 +126,12 @@ export async function setup(env: Environment, options: SetupOptions): Promise<vo
 
 const OURS = '--filter label=portreeve.managed=true'
 /** Commands that take away what an uninstall leaves, in the order in which they work. */
-const remains = ({ data }: Places): string[] => [
+export const remains = ({ data }: Places): string[] => [
   `docker ps -aq ${OURS} | xargs -r docker rm -f`,
   `docker network ls -q ${OURS} | xargs -r docker network rm`,
   `docker image ls -q ${OURS} | sort -u | xargs -r docker image rm -f`,
   `docker volume ls -q ${OURS} | xargs -r docker volume rm    # data of apps and databases`,
-  `rm -r ${data}`,
+  `rm -r ${shellWord(data)}`,
 ]
 
 /** `portreeve uninstall`: the service, the command and the program go; apps and data stay, and are named. */

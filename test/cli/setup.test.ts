@@ -6,6 +6,7 @@ import { ROOT } from '#test/support/routes'
 import { objections, readFacts } from '../../cli/setup/remote.ts'
 import { renderUnit } from '../../cli/setup/service.ts'
 import { mergeSettings, readSettings, storeSettings } from '../../cli/setup/settings-file.ts'
+import { remains } from '../../cli/setup/setup.ts'
 import { parseTarget, quote } from '../../cli/setup/ssh.ts'
 
 let folder: string
@@ -45,6 +46,16 @@ describe('settings of an installation', () => {
     expect(() => mergeSettings({}, { PORTREEVE_SECRET_KEY: 'first\nsecond' })).toThrow(
       'PORTREEVE_SECRET_KEY must be one line.',
     )
+  })
+})
+
+describe('an uninstall', () => {
+  it('names the folder of the data as a shell takes it: two words would be two folders that somebody removes', () => {
+    const places = { program: '/p', data_link: '/d', settings: '/s', cache: '/c' }
+    expect(remains({ ...places, data: "/srv/it's port reeve" }).at(-1)).toBe(
+      String.raw`rm -r '/srv/it'\''s port reeve'`,
+    )
+    expect(remains({ ...places, data: '/var/lib/portreeve' }).at(-1)).toBe('rm -r /var/lib/portreeve')
   })
 })
 
