@@ -113,7 +113,8 @@ describe('the rest of a body that was answered before it was there', () => {
   it('keeps its connection for no longer than a body may take, however it drips', async () => {
     const client = await begin(60_000)
     const drip = setInterval(() => client.write('x'), 20)
-    await once(client, 'close')
+    // Drops that come too late are answered by a reset, which is an end as well.
+    await new Promise((resolve) => client.once('close', resolve))
     clearInterval(drip)
   })
   it('leaves the connection to the next request once it is there', async () => {
