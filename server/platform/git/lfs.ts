@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto'
 import { constants, createReadStream } from 'node:fs'
 import { open, readdir, readFile, rename, stat, unlink } from 'node:fs/promises'
 import { join } from 'node:path'
+import * as v from 'valibot'
 import { firstBytes } from '#server/kernel/first-bytes'
 import type { GuardedClient } from '#server/platform/outbound/client'
 import { OutboundError } from '#server/platform/outbound/outbound'
@@ -25,6 +26,22 @@ interface Download {
   headers: Record<string, string>
 }
 
+/** What is read of the answer to a question for downloads. */
+const Batch = v.object({
+  objects: v.array(
+    v.object({
+      oid: v.string(),
+      error: v.nullish(v.object({ message: v.nullish(v.string()) })),
+      actions: v.nullish(
+        v.object({
+          download: v.nullish(
+            v.object({ href: v.string(), header: v.nullish(v.record(v.string(), v.unknown()), {}) }),
+          ),
+        }),
+      ),
+    }),
+  ),
+})
 const POINTER =
   /^version https:\/\/git-lfs\.github\.com\/spec\/v1\n(?:[a-z0-9.-]+ .*\n)*?oid sha256:([0-9a-f]{64})\nsize (\d{1,15})\n?/
 const MEDIA_TYPE = 'application/vnd.git-lfs+json'
@@ -140,31 +157,27 @@ async function askBatch(
   if (answer.status === 401 || answer.status === 403) throw authenticationRefused(host)
   if (answer.status !== 200)
     throw failed(`${quote(host)} did not list the large files of the repository (status ${answer.status}).`)
-  const { objects = [] } = JSON.parse(await answer.text()) as {
-    objects?: {
-      oid?: string
-      error?: { message?: string }
-      actions?: { download?: { href?: string; header?: Record<string, unknown> } }
-    }[]
-  }
+  const told = v.safeParse(Batch, JSON.parse(await answer.text()))
+  if (!told.success) throw new SyntaxError('not an answer of Git LFS')
   const downloads = new Map<string, Download>()
-  for (const { oid, error, actions } of objects) {
+  for (const { oid, error, actions } of told.output.objects) {
     if (error)
       throw failed(
-        `A large file of the repository is missing on ${quote(host)}: ${quote(String(error.message ?? 'no reason given'), 150)}.`,
+        `A large file of the repository is missing on ${quote(host)}: ${quote(error.message ?? 'no reason given', 150)}.`,
       )
-    if (oid && actions?.download?.href)
+    if (actions?.download)
       downloads.set(oid, {
         href: actions.download.href,
-        headers: textsOf(actions.download.header ?? {}),
+        headers: textsOf(actions.download.header),
       })
   }
   return downloads
 }
 
-/** Downloads one object beside its pointer, checks its hash, and puts it in the pointer's place. */
+/** Downloads one object, checks its hash, and puts it in the pointer's place. */
 async function replacePointer(
   client: GuardedClient,
+  partial: string,
   pointer: Pointer,
   download: Download,
   timeout_ms: number,
@@ -180,12 +193,16 @@ async function replacePointer(
   })
   if (answer.status !== 200)
     throw failed(`A large file of the repository could not be downloaded (status ${answer.status}).`)
-  await write(first, answer.body, pointer)
-  for (const path of others) await write(path, createReadStream(first), pointer)
+  await write(partial, first, answer.body, pointer)
+  for (const path of others) await write(partial, path, createReadStream(first), pointer)
 }
 
-async function write(path: string, content: AsyncIterable<Uint8Array>, { oid }: Pointer): Promise<void> {
-  const partial = `${path}.portreeve-lfs`
+async function write(
+  partial: string,
+  path: string,
+  content: AsyncIterable<Uint8Array>,
+  { oid }: Pointer,
+): Promise<void> {
   const { mode } = await stat(path)
   const hash = createHash('sha256')
   const file = await open(partial, 'wx', mode & 0o777)
@@ -227,6 +244,8 @@ export async function fetchLfs(
   onLog(
     `Downloading ${pointers.length} large file${pointers.length === 1 ? '' : 's'} (${Math.ceil(total / 1024)} KiB) from Git LFS.`,
   )
+  // Beside the repository: in it any name may be taken, or be too long already.
+  const partial = join(session.directory, 'large-file')
   try {
     const endpoint = await endpointOf(session, url, credential)
     for (let start = 0; start < pointers.length; start += BATCH_SIZE) {
@@ -235,7 +254,7 @@ export async function fetchLfs(
       for (const pointer of expected) {
         const download = downloads.get(pointer.oid)
         if (!download) throw failed(`A large file of the repository is missing on ${quote(url.host)}.`)
-        await replacePointer(client, pointer, download, limits.timeout_ms, session.signal)
+        await replacePointer(client, partial, pointer, download, limits.timeout_ms, session.signal)
       }
     }
   } catch (error) {

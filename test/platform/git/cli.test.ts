@@ -275,6 +275,34 @@ describe('large files (LFS)', () => {
     expect(harness.lines).toContain('Downloading 1 large file (12 KiB) from Git LFS.')
   })
 
+  it('take it whatever else the repository is called, and leave nothing beside it', async () => {
+    const target = repository()
+    const long = 'l'.repeat(255)
+    target.commit({ ...files, [long]: pointer, 'a.bin.portreeve-lfs': 'of the repository' })
+    lfsServer(`${server.url}/lfs-store`, content)
+    const directory = await harness.checkout({ url: target.url }, { lfs: true })
+    expect(readFileSync(join(directory, long), 'utf8')).toBe(content)
+    expect(readFileSync(join(directory, 'a.bin.portreeve-lfs'), 'utf8')).toBe('of the repository')
+    harness.expectClean()
+  })
+
+  it.each(['null', '5', '{}', '{"objects":5}', '{"objects":[null]}', '{"objects":[{"oid":1}]}', '[', ''])(
+    'are said not to be offered by a server that answers %j',
+    async (answer) => {
+      const target = repository()
+      target.commit(files)
+      server.intercept = (request, response) => {
+        if (!request.url!.endsWith('/objects/batch')) return false
+        response.writeHead(200).end(answer)
+        return true
+      }
+      await expect(harness.checkout({ url: target.url }, { lfs: true })).rejects.toMatchObject({
+        code: 'failed',
+        message: expect.stringContaining('does not offer Git LFS'),
+      })
+    },
+  )
+
   it('of a private repository are asked for with its token', async () => {
     const target = server.repository('cli/lfs-private', {
       credential: { username: 'robot', password: 'tok' },
