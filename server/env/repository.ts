@@ -122,6 +122,14 @@ export function createVariableRepository(db: Db) {
         kept,
       )
     },
+    /** Forgets all but the newest versions of variables that an owner no longer has. */
+    pruneGone(owner: Owner, kept: number): void {
+      const [clause, value] = where(owner)
+      db.sql(
+        `DELETE FROM variable_versions WHERE rowid IN (SELECT rowid FROM variable_versions
+           WHERE ${clause} AND key NOT IN (SELECT key FROM variables WHERE ${clause}) ORDER BY rowid DESC LIMIT -1 OFFSET ?)`,
+      ).run(value, value, kept)
+    },
     /** Forgets some of the versions of an app's variables; returns how many. */
     forgetVersions: (app_id: string): number =>
       forgetSome(db, { table: 'variable_versions', where: 'app_id = ?' }, app_id),

@@ -46,6 +46,10 @@ export interface VariableOptions {
   ports: VariablePorts
 }
 
+/** Versions that are kept of variables which are gone: whoever takes others each time would fill the disk by them. */
+const GONE_KEPT = 4000
+/** Keys of each kind that an event names. */
+const MOST_NAMED = 100
 const EMPTY_REPORT = (): VariableReport => ({ added: [], changed: [], removed: [], unchanged: [] })
 
 /** Variables of apps, and those that projects share. */
@@ -80,13 +84,20 @@ export function createVariables({ db, clock, secrets, events, audit, ports }: Va
   ) => {
     const { unchanged: _same, ...told } = report
     if (told.added.length + told.changed.length + told.removed.length === 0) return
-    changes.requireQuota(place.app_id === null ? { project_id: place.project_id } : { app_id: place.app_id })
+    const owner: Owner = place.app_id === null ? { project_id: place.project_id } : { app_id: place.app_id }
+    changes.requireQuota(owner)
+    if (told.removed.length > 0) repository.pruneGone(owner, GONE_KEPT)
     events.append({
       type: 'env.changed',
       project_id: place.project_id,
       app_id: place.app_id,
       actor_id: actor.user_id || null,
-      payload: { app_id: place.app_id, ...told },
+      payload: {
+        app_id: place.app_id,
+        added: told.added.slice(0, MOST_NAMED),
+        changed: told.changed.slice(0, MOST_NAMED),
+        removed: told.removed.slice(0, MOST_NAMED),
+      },
     })
     audit.record(actor, {
       action,

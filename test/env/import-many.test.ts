@@ -56,4 +56,17 @@ describe('an import of many variables', () => {
     expect(answer.status).toBe(422)
     expect(valueOf('KEY_0')).toBe('second 0')
   })
+  it('leaves a bounded history of what is gone, and is told by a hundred keys', async () => {
+    const actor = api.actor('owner')
+    for (const round of ['A', 'B', 'C', 'D'])
+      await api.services.env.importMany(actor, app_id, {
+        variables: Object.fromEntries(Array.from({ length: MANY }, (_, n) => [`${round}_${n}`, 'x'])),
+        mode: 'replace',
+      })
+    const versions = api.kernel.db.sql('SELECT count(*) FROM variable_versions WHERE app_id = ?').pluck()
+    expect(versions.get(app_id)).toBe(4000 + MANY)
+    const { payload } = api.events().findLast(({ type }) => type === 'env.changed')!
+    expect(payload).toMatchObject({ added: { length: 100 }, removed: { length: 100 }, changed: [] })
+    expect((payload.added as string[])[0]).toBe('D_0')
+  })
 })
