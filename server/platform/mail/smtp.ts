@@ -19,9 +19,14 @@ export interface SmtpMailOptions {
   dial: Dial
   /** Authorities besides the built-in ones, in PEM. */
   ca?: readonly string[]
+  /** Time for one message from the connection to the answer. Default 60,000. */
+  message_ms?: number
 }
 
+/** Without a word from the server. */
 const TIMEOUT_MS = 15_000
+/** A server that says a word now and then would hold a message, and the place of others, for ever. */
+const MESSAGE_MS = 60_000
 
 const TLS_CODE = /^(CERT_|DEPTH_ZERO|SELF_SIGNED|UNABLE_TO_|HOSTNAME_MISMATCH|ERR_TLS|ERR_SSL|INVALID_CA)/
 /** What the server said, as one line; a secret that it repeats is taken out. */
@@ -66,7 +71,8 @@ function explain(error: unknown, host: string, secrets: readonly string[]): Mail
 }
 
 /** Mail over SMTP. One connection per message: a self-hosted platform sends few. */
-export function createSmtpMail({ isConfigured, settings, dial, ca }: SmtpMailOptions): Mail {
+export function createSmtpMail(options: SmtpMailOptions): Mail {
+  const { isConfigured, settings, dial, ca, message_ms = MESSAGE_MS } = options
   const transportFor = (
     create: typeof createTransport,
     smtp: SmtpSettings,
@@ -98,8 +104,10 @@ export function createSmtpMail({ isConfigured, settings, dial, ca }: SmtpMailOpt
       // Loaded by the first message: most starts send none.
       const { createTransport: create } = await import('nodemailer')
       let transport: Transporter | undefined
+      let timer: NodeJS.Timeout | undefined
       try {
         const socket = await dial(smtp.host, smtp.port, { timeout_ms: TIMEOUT_MS })
+        timer = setTimeout(() => socket.destroy(new Error('The message took too long.')), message_ms)
         transport = transportFor(create, smtp, socket)
         await transport.sendMail({
           from: smtp.from,
@@ -120,6 +128,7 @@ export function createSmtpMail({ isConfigured, settings, dial, ca }: SmtpMailOpt
             : [],
         )
       } finally {
+        clearTimeout(timer)
         transport?.close()
       }
     },
