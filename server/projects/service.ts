@@ -117,6 +117,14 @@ export function createProjects(options: ProjectOptions) {
         `Volumes and databases of the project may hold ${most} bytes together, and hold ${held}. ${remedy}, or ask an administrator to raise the quota storage_bytes.`,
       )
   }
+  /** Those quotas of what instances use that the project has. */
+  const limitsOf = (project_id: string) => {
+    const quotas = quotasOf(get(project_id))
+    return SHARED.flatMap(([name, unit]) => {
+      const most = quotas[name]
+      return typeof most === 'number' ? [{ name, unit, most }] : []
+    })
+  }
   const limitedStorage = () =>
     repository.all().flatMap((row) => {
       const { storage_bytes } = quotasOf(row)
@@ -255,17 +263,21 @@ export function createProjects(options: ProjectOptions) {
      * change, once that is made. What was too much `before` and is not more now may stay.
      */
     requireShare(project_id: string, before: Share = NO_SHARE, extra: Share = NO_SHARE): void {
-      const quotas = quotasOf(get(project_id))
+      const limited = limitsOf(project_id)
+      if (limited.length === 0) return
       const now = sumOf([share(project_id), extra])
-      for (const [name, unit] of SHARED) {
-        const most = quotas[name]
-        if (typeof most !== 'number' || now[name] <= most || now[name] <= before[name]) continue
+      for (const { name, unit, most } of limited) {
+        if (now[name] <= most || now[name] <= before[name]) continue
         throw conflict(
           `Apps and databases of the project may use ${most} ${unit} together, and would use ${now[name]}. Lower limits or replicas, or ask an administrator to raise the quota ${name}.`,
         )
       }
     },
-    share,
+    /**
+     * What instances of the project may use together, for `requireShare`: nothing where nothing is limited, since all
+     * apps would be asked for it.
+     */
+    share: (project_id: string): Share => (limitsOf(project_id).length === 0 ? NO_SHARE : share(project_id)),
     requireStorage,
     /**
      * Throws 409 when the project may not have one more of a kind, or so many. Call it in the transaction that

@@ -91,3 +91,26 @@ describe('an app that is moved into a project with quotas', () => {
     })
   })
 })
+
+it('what instances use is asked of no app where nothing limits it: a change costs the same in a project of thousands', async () => {
+  const made = (n: number) => api.as('developer').post('/api/apps', { name: `app-${n}`, source: 'upload' })
+  const { id } = (await made(0)).body.data
+  const { db } = api.kernel
+  const { sql } = db
+  /** Statements that a change of the app takes. */
+  const cost = async () => {
+    let count = 0
+    db.sql = (text) => {
+      count += 1
+      return sql(text)
+    }
+    const limits = { memory_bytes: 1024 ** 3 }
+    expect((await api.as('developer').put(`/api/apps/${id}`, { limits })).status).toBe(200)
+    expect((await api.as('developer').put(`/api/apps/${id}`, { limits: {} })).status).toBe(200)
+    db.sql = sql
+    return count
+  }
+  const alone = await cost()
+  for (let n = 1; n <= 20; n += 1) await made(n)
+  expect(await cost()).toBe(alone)
+})
