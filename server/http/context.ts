@@ -2,6 +2,7 @@ import type { Readable } from 'node:stream'
 import type { Access, Actor, Credentials } from '#server/kernel/access'
 import type { HeldBytes } from '#server/kernel/held-bytes'
 import type { Log } from '#server/kernel/log'
+import type { Changes } from './changes.ts'
 import type { RequestTurns } from './turns.ts'
 
 /** Facts about a request that domains may need; no type of the HTTP library. */
@@ -67,6 +68,8 @@ export interface HttpPorts {
     answers: HeldBytes
     /** Turns at beginning to work on a request, by user. */
     turn: RequestTurns
+    /** How fast one user may change things. */
+    changes: Changes
     /** Hears of refused requests (401, 403, 429), for the audit trail. */
     refused(facts: RequestFacts, code: string, actor: Actor | undefined, access: Access): void
     /** Address and scheme of the client: forwarding headers count only when the peer is a trusted proxy. */

@@ -5,6 +5,7 @@ import { createHeldBytes } from '#server/kernel/held-bytes'
 import { defineModule } from '#server/kernel/module'
 import type { Base } from '#server/platform/base'
 import type { Projects } from '#server/projects/service'
+import { createChanges } from './changes.ts'
 import type { HttpPorts } from './context.ts'
 import { createIdempotency } from './idempotency.ts'
 import type { DocumentFacts } from './openapi.ts'
@@ -54,6 +55,7 @@ export default defineModule({
       bodies: createHeldBytes(MOST_HELD),
       answers: createHeldBytes(MOST_UNTAKEN),
       turn: createRequestTurns(),
+      changes: createChanges(clock),
       authenticate: use.identity.authenticate,
       client: use.identity.client,
       refresh: (actor) =>

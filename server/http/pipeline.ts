@@ -64,6 +64,10 @@ const whoCalls = (
     allow_stale_password: definition.allow_stale_password ?? false,
   })
 
+/** Whether a call adds something that is kept: what is revealed is told in the trail. What is deleted was added before. */
+const isCounted = ({ access, effect }: AnyEndpoint, { method }: RequestFacts): boolean =>
+  access !== 'public' && method !== 'DELETE' && (mutates(method) || effect === 'write')
+
 /** The caller as they are when their turn has come. */
 async function afterTurn(waiting: Promise<void>, call: Omit<Call, 'params'>): Promise<Actor> {
   await waiting
@@ -79,6 +83,7 @@ async function respond(definition: AnyEndpoint, event: H3Event): Promise<unknown
     actor = definition.access === 'public' ? NOBODY : await whoCalls(definition, event, services, facts)
     const waiting = services.http.turn(actor.user_id || facts.address, definition.access === 'self')
     if (waiting) actor = await afterTurn(waiting, { definition, event, services, facts, actor })
+    if (isCounted(definition, facts)) services.http.changes.take(actor, definition.access === 'self')
     const share = answerShare(event.node, services.http.answers, actor.user_id)
     // Whoever takes no answers can still end a session or key, which another may have got hold of.
     if (definition.access !== 'public' && definition.access !== 'self') share.requireRoom()

@@ -53,7 +53,7 @@ describe('requests that come at once on one connection', () => {
   })
   it('end the connection where they are too many, and none of them is begun any more', async () => {
     const client = say(get('/held/first') + get('/more').repeat(1000))
-    await once(client, 'close')
+    await new Promise((resolve) => client.once('close', resolve))
     expect(begun).toEqual(['/held/first'])
   })
   it('are forgotten with their connection', async () => {

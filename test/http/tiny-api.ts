@@ -2,6 +2,7 @@ import { Readable } from 'node:stream'
 import * as v from 'valibot'
 import type { Actor, PlatformRole, ProjectRole } from '#server/kernel/access'
 import { ApiError, conflict } from '#server/kernel/errors'
+import { createChanges } from '#server/http/changes'
 import { createIdempotency } from '#server/http/idempotency'
 import { endpointsOf } from '#server/http/endpoint'
 import type { HttpPorts, RequestFacts } from '#server/http/context'
@@ -312,6 +313,7 @@ export async function startTinyApi() {
       bodies: createHeldBytes({ of_one: 8 * 1024 * 1024, of_all: 16 * 1024 * 1024, refusal: 'Too many.' }),
       answers: createHeldBytes({ of_one: 16 * 1024 * 1024, of_all: 64 * 1024 * 1024, refusal: 'Too many.' }),
       turn: createRequestTurns(),
+      changes: createChanges(kernel.clock),
       refused: (facts, code, actor) => refused.push({ code, actor: actor?.name, path: facts.path }),
       client: (peer) => ({ address: peer, secure: false }),
       cameByEdge: () => undefined,
