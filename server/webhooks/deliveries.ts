@@ -64,6 +64,14 @@ export function createDeliveryRepository(db: Db) {
            ON CONFLICT (webhook_id, repeat_key) WHERE repeat_key IS NOT NULL DO NOTHING`,
         )
         .run(row).changes === 1,
+    /** Takes the content of the one delivery that came in so many before the newest, and puts something in its place. */
+    forgetContent: (webhook_id: string, newer: number, content: string) =>
+      db
+        .sql(
+          `UPDATE webhook_deliveries SET content = ? WHERE rowid = (SELECT rowid FROM webhook_deliveries
+             WHERE webhook_id = ? AND direction = 'in' ORDER BY rowid DESC LIMIT 1 OFFSET ?)`,
+        )
+        .run(content, webhook_id, newer),
     update: (row: DeliveryRow) =>
       db
         .sql(

@@ -7,10 +7,12 @@ import { ApiError, notFound } from '#server/kernel/errors'
 import { newId } from '#server/kernel/ids'
 import type { Secrets } from '#server/kernel/secrets'
 import { createHookBodies, payloadOf } from './body.ts'
+import { createCallLimit } from './call-limit.ts'
 import type { DeliveryRepository, DeliveryRow } from './deliveries.ts'
 import { checked } from './forges/checked.ts'
 import type { ForgeEvent, PullRequestEvent, PushEvent, ReadHeader } from './forges/forge.ts'
 import { findForge } from './forges/forges.ts'
+import { CONTENTS_KEPT, FORGOTTEN, keptContent } from './kept-content.ts'
 import { pullRequestOf, type PreviewResult, previewAppsFor } from './pull-requests.ts'
 import { hasSkipMarker, refusePush } from './push-rules.ts'
 import type { WebhookRepository, WebhookRow } from './repository.ts'
@@ -50,31 +52,9 @@ export const digestOf = (token: string): string => createHash('sha256').update(t
 
 /** A delivery with the same id within this time is a repeat. Source: security.md 2.13. */
 const REPEAT_MS = 86_400_000
-/** Calls of one hook in a minute; a forge that pushes more is told to wait. */
-const MOST_A_MINUTE = 120
-
-/** Counts calls per hook and minute. */
-function createMinuteLimit(clock: Clock) {
-  const counts = new Map<string, { minute: number; calls: number }>()
-  return (id: string): void => {
-    const minute = Math.floor(clock.now() / 60_000)
-    const known = counts.get(id)
-    const calls = known?.minute === minute ? known.calls + 1 : 1
-    if (counts.size > 10_000) counts.clear()
-    counts.set(id, { minute, calls })
-    if (calls > MOST_A_MINUTE)
-      throw new ApiError(
-        'RATE_LIMITED',
-        'This hook was called too often. Try again in a minute.',
-        undefined,
-        60,
-      )
-  }
-}
-
 /** What comes in from forges and through deploy hooks. */
 export function createInbound({ db, clock, secrets, webhooks, deliveries, ports }: InboundOptions) {
-  const limit = createMinuteLimit(clock)
+  const limit = createCallLimit(clock)
   const bodies = createHookBodies()
   const knownHook = (token: string, kind: WebhookRow['kind']): WebhookRow => {
     const hook = webhooks.byToken(digestOf(token))
@@ -106,6 +86,7 @@ export function createInbound({ db, clock, secrets, webhooks, deliveries, ports 
       ...row,
     }
     deliveries.insert(delivery)
+    deliveries.forgetContent(hook.id, CONTENTS_KEPT, FORGOTTEN)
     return delivery.id
   }
 
@@ -161,7 +142,7 @@ export function createInbound({ db, clock, secrets, webhooks, deliveries, ports 
   const actOnce = (hook: WebhookRow, event: ForgeEvent, name: string, key: string | null): InboundResult =>
     db.tx(() => {
       const log = (row: Partial<DeliveryRow>) =>
-        record(hook, { event: name, content: JSON.stringify(event), repeat_key: key, ...row })
+        record(hook, { event: name, content: keptContent(event), repeat_key: key, ...row })
       const ignored = (reason: string): InboundResult => ({
         delivery_id: log({ status: 'ignored', detail: reason }),
         outcome: 'ignored',

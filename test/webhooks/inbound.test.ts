@@ -200,6 +200,33 @@ describe('a push that a forge tells', () => {
     expect(again.body.data.deployment_ids).toHaveLength(1)
     expect(again.body.data.deployment_ids).not.toEqual(body.data.deployment_ids)
   })
+  it('is kept in a few thousand characters, however much it says, and can still be done again', async () => {
+    const hook = await create({ kind: 'git', provider: 'github', app_id })
+    await api.as('developer').put(`/api/apps/${app_id}`, { watch_paths: ['server.js'] })
+    const message = `Change ${'\u0001'.repeat(60_000)}`
+    const modified = ['server.js', ...Array.from({ length: 2000 }, (_, at) => `a/${'b'.repeat(80)}/${at}`)]
+    const commits = [{ id: 'x', message, added: [], modified, removed: [] }]
+    const { body } = await push(hook, { head_commit: { message }, commits })
+    expect(body.data.outcome).toBe('deployed')
+    const { data } = (await api.as('developer').get(`/api/webhooks/${hook.id}/deliveries`)).body
+    expect(JSON.stringify(data[0].content).length).toBeLessThan(32_000)
+    await api.services.jobs.idle()
+    const path = `/api/webhooks/${hook.id}/deliveries/${body.data.delivery_id}/redeliver`
+    const again = (await api.as('developer').post(path)).body.data
+    expect(again.deployment_ids).toHaveLength(1)
+  })
+  it('is kept with what it told for the newest 200 of a hook', async () => {
+    const hook = await create({ kind: 'git', provider: 'github', app_id })
+    for (let call = 0; call < 202; call++) {
+      api.kernel.clock.advance(1000)
+      await push(hook, { ref: 'refs/tags/v1' })
+    }
+    const kinds = api.kernel.db
+      .sql(`SELECT json_extract(content, '$.kind') FROM webhook_deliveries ORDER BY rowid`)
+      .pluck()
+      .all()
+    expect(kinds).toEqual(['other', 'other', ...Array(200).fill('push')])
+  })
   it('of more than 120 a minute is told to wait', async () => {
     const hook = await create({ kind: 'git', provider: 'github', app_id })
     const answers = []
