@@ -35,7 +35,7 @@ export interface ExecutionPorts {
   /** Removes what an interrupted command has left running. */
   removeCommand(purpose: string): Promise<void>
   /** Takes secrets of an app out of a text. */
-  redact(app_id: string, text: string): string
+  redact(app_id: string, text: string): Promise<string>
   client: Pick<GuardedClient, 'send'>
 }
 
@@ -132,6 +132,7 @@ async function call(
     })
     const { text, truncated } = await beginningOf(answer.body)
     const ok = answer.status < 400
+    const shown = await ports.redact(job.app_id, text)
     return {
       ok,
       timed_out: false,
@@ -140,7 +141,7 @@ async function call(
       error: ok ? null : `The address answered ${answer.status}.`,
       output: Object.values(headers).reduce(
         (rest, value) => (value.length >= 8 ? rest.replaceAll(value, '[redacted]') : rest),
-        ports.redact(job.app_id, text),
+        shown,
       ),
       truncated,
     }

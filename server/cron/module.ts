@@ -30,7 +30,7 @@ export default defineModule({
         command: (...requested) => use.deployments.runtime.runCommand(...requested),
         hasToWait: (app_id) => use.deployments.runtime.hasToWait(app_id),
         removeCommand: (purpose) => use.deployments.runtime.removeCommand(purpose),
-        redact: (app_id, text) => use.deployments.runtime.redact(app_id, text),
+        redact: (app_id, text) => use.deployments.runtime.redactSoon(app_id, text),
         client: base.client,
         checkUrl(url) {
           try {

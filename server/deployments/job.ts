@@ -88,8 +88,8 @@ export function deployJob(
     // print it.
     steps: runbook.steps.map((defined) => ({
       ...defined,
-      run(step) {
-        context.logs.protect(step.payload.deployment_id)
+      async run(step) {
+        await context.logs.protect(step.payload.deployment_id)
         return defined.run(step)
       },
     })),

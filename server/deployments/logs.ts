@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { setImmediate } from 'node:timers/promises'
 import { lastLines, linesAfter } from '#server/kernel/ndjson'
 import type { Clock } from '#server/kernel/clock'
-import { redactor } from '#server/kernel/redact'
+import { redactor, redactorSoon } from '#server/kernel/redact'
 import { levelOf } from '#server/kernel/log-level'
 import type { LogLine } from '#server/runtime-logs/schema'
 
@@ -126,8 +126,9 @@ export function createDeploymentLogs(
       }
     },
     /** Asks again for the values that must not show up: they may have changed since the log was opened. */
-    protect(deployment_id: string) {
-      opened(deployment_id).redact = redactor(secretsOf(deployment_id))
+    async protect(deployment_id: string): Promise<void> {
+      const redact = await redactorSoon(secretsOf(deployment_id))
+      opened(deployment_id).redact = redact
     },
     /** A text as the log would show it, for what is kept or told elsewhere. */
     redact: (deployment_id: string, text: string): string => opened(deployment_id).redact(text),

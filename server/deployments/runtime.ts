@@ -1,7 +1,7 @@
 import type { Actor } from '#server/kernel/access'
 import { inMilliseconds } from '#server/kernel/clock'
 import { conflict } from '#server/kernel/errors'
-import { redactor } from '#server/kernel/redact'
+import { redactor, redactorSoon } from '#server/kernel/redact'
 import { askingEngine } from '#server/platform/engine/asking'
 import type { Instance, RunResult } from '#server/platform/engine/engine'
 import { networkOf } from '#server/platform/engine/network-name'
@@ -50,7 +50,7 @@ export function createRuntime(context: DeployContext) {
     const release = live_release_id ? releases.find(live_release_id) : undefined
     if (!release)
       throw conflict('This app has never been live, so there is no image to run a command in. Deploy it.')
-    const redact = redactor(secretsOf(app_id))
+    const redact = await redactorSoon(secretsOf(app_id))
     const { command, purpose, timeout_ms, onLine } = requested
     const { shell_command: _own, ...spec } = containerSpec(releases, release, place)
     const alone = context.apps.beyond(app_id, spec.limits)
@@ -154,6 +154,9 @@ export function createRuntime(context: DeployContext) {
     removeCommand: (purpose: string) => engine.removeLabelled({ run: purpose }),
     /** A text of an app without its secrets. */
     redact: (app_id: string, text: string): string => redactor(secretsOf(app_id))(text),
+    /** The same, with others served while it is worked out what the secrets are. */
+    redactSoon: async (app_id: string, text: string): Promise<string> =>
+      (await redactorSoon(secretsOf(app_id)))(text),
   }
 }
 export type Runtime = ReturnType<typeof createRuntime>

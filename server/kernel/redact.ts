@@ -1,5 +1,12 @@
 import { createHash } from 'node:crypto'
-import { createTextMatcher, LONGEST, SHORTEST, type TextMatcher } from './text-matcher.ts'
+import { setImmediate } from 'node:timers/promises'
+import {
+  createTextMatcher,
+  LONGEST,
+  SHORTEST,
+  type TextMatcher,
+  textMatcherInPieces,
+} from './text-matcher.ts'
 
 const MASK = '[redacted]'
 /**
@@ -14,38 +21,56 @@ export const CUT_MARK = ' … [line truncated]'
 const SHOWN_MARK = ' … [the rest of the line was not kept]'
 
 /**
+ * Lines of secrets that are looked for in each form by themselves, too. Of further ones the line as it is, and
+ * all forms of the whole secret: a certificate has fewer, and a thousand variables of a thousand lines would
+ * take many seconds.
+ */
+const MOST_ENCODED_LINES = 1_000
+
+/**
  * A secret in base64, also as the end or the middle of a longer text such as `user:secret`, whatever comes
  * before it: base64 writes three bytes at a time, so a value has one form for each place in such a group.
  * Characters that it shares with its neighbours are left out, but for those at the end, which are its own
- * when nothing follows.
+ * when nothing follows. Of a long form only the end differs by that.
  */
-function encoded(secret: string, encoding: 'base64' | 'base64url'): string[] {
-  return [0, 1, 2].flatMap((before) => {
-    const bytes = Buffer.concat([Buffer.alloc(before), Buffer.from(secret)])
-    const own = bytes
-      .toString(encoding)
+function* encoded(secret: string): Generator<string> {
+  const bytes = Buffer.from(secret)
+  for (const before of [0, 1, 2]) {
+    const own = Buffer.concat([Buffer.alloc(before), bytes])
+      .toString('base64')
       .replace(/=+$/, '')
       .slice(Math.ceil((before * 4) / 3))
-    const inner = Math.floor((bytes.length * 8) / 6) - Math.ceil((before * 4) / 3)
-    return [own, own.slice(0, inner)]
-  })
+    const inner = own.slice(0, Math.floor(((before + bytes.length) * 8) / 6) - Math.ceil((before * 4) / 3))
+    const forms = inner === own ? [own] : [own, inner.length > LONGEST ? inner.slice(-LONGEST) : inner]
+    for (const form of forms) {
+      yield form
+      if (/[+/]/.test(form)) yield form.replaceAll('+', '-').replaceAll('/', '_')
+    }
+  }
+}
+function* formsOfText(text: string): Generator<string> {
+  yield text
+  const [url, json] = [encodeURIComponent(text), JSON.stringify(text).slice(1, -1)]
+  if (url !== text) yield url
+  if (json !== text) yield json
+  yield* encoded(text)
 }
 
 /**
  * All that is looked for of some secrets. Shorter values would blot out ordinary words. Made while it is gone
  * through, since together they are some ten times as long as the secrets.
  */
-function formsOf(secrets: ReadonlySet<string>): Iterable<string> {
-  return {
-    *[Symbol.iterator]() {
-      for (const secret of secrets) {
-        for (const line of new Set([secret, ...secret.split('\n')])) {
-          if (line.length < SHORTEST) continue
-          const forms = [line, encodeURIComponent(line), JSON.stringify(line).slice(1, -1)]
-          yield* new Set([...forms, ...encoded(line, 'base64'), ...encoded(line, 'base64url')])
-        }
-      }
-    },
+function* formsOf(secrets: ReadonlySet<string>): Generator<string> {
+  let lines_left = MOST_ENCODED_LINES
+  for (const secret of secrets) {
+    if (secret.length >= SHORTEST) yield* formsOfText(secret)
+    if (!secret.includes('\n')) continue
+    for (const line of secret.split('\n')) {
+      if (line.length < SHORTEST) continue
+      if (lines_left > 0) yield* formsOfText(line)
+      else yield line
+      lines_left -= 1
+    }
   }
 }
 
@@ -55,20 +80,54 @@ const MOST_KEPT_BYTES = 64 * 1024 ** 2
 const kept = new Map<string, TextMatcher>()
 let kept_bytes = 0
 
-/** Made once: followers and readers of a log ask again and again, and its secrets seldom change. */
-export function matcherOf(secrets: readonly string[]): TextMatcher {
-  const digest = createHash('sha256').update(JSON.stringify(secrets)).digest('base64')
-  const known = kept.get(digest)
-  const matcher = known ?? createTextMatcher(formsOf(new Set(secrets)))
-  kept.delete(digest)
+const digestOf = (secrets: ReadonlySet<string>) =>
+  createHash('sha256')
+    .update(JSON.stringify([...secrets]))
+    .digest('base64')
+
+function keep(digest: string, matcher: TextMatcher): TextMatcher {
+  if (!kept.delete(digest)) kept_bytes += matcher.bytes
   kept.set(digest, matcher)
-  if (!known) kept_bytes += matcher.bytes
   for (const [oldest, { bytes }] of kept) {
     if (kept_bytes <= MOST_KEPT_BYTES || oldest === digest) break
     kept.delete(oldest)
     kept_bytes -= bytes
   }
   return matcher
+}
+
+/** Made once: followers and readers of a log ask again and again, and its secrets seldom change. */
+export function matcherOf(secrets: readonly string[]): TextMatcher {
+  const distinct = new Set(secrets)
+  const digest = digestOf(distinct)
+  return keep(digest, kept.get(digest) ?? createTextMatcher(formsOf(distinct)))
+}
+
+/** Matchers that are being made, by their digests. */
+const making = new Map<string, Promise<void>>()
+
+async function make(digest: string, secrets: ReadonlySet<string>): Promise<void> {
+  const pieces = textMatcherInPieces(formsOf(secrets))
+  for (;;) {
+    const { done, value } = pieces.next()
+    if (done) return void keep(digest, value)
+    await setImmediate()
+  }
+}
+
+/**
+ * `redactor`, whose matcher is made a piece at a time where it is not known yet: of the megabyte that
+ * variables may have that takes half a second, in which others are served.
+ */
+export async function redactorSoon(secrets: readonly string[]): Promise<(text: string) => string> {
+  const distinct = new Set(secrets)
+  const digest = digestOf(distinct)
+  if (!kept.has(digest)) {
+    const made = making.get(digest) ?? make(digest, distinct).finally(() => making.delete(digest))
+    making.set(digest, made)
+    await made
+  }
+  return redactor(secrets)
 }
 
 /**

@@ -132,15 +132,31 @@ export interface TextMatcher {
  * that begins at a place are searched by bits, the highest first: each is kept with its beginnings of such
  * lengths, and each beginning knows the longest text that it begins with. An Aho-Corasick automaton would need
  * a node for every character of every text instead.
- * @param texts of eight characters at least; gone through twice.
+ * @param texts of eight characters at least.
  */
 export function createTextMatcher(texts: Iterable<string>): TextMatcher {
+  const pieces = textMatcherInPieces(texts)
+  for (;;) {
+    const { done, value } = pieces.next()
+    if (done) return value
+  }
+}
+
+/** Texts, or pieces of long ones, after which others may be served. */
+const AT_ONCE = 500
+
+/** The same in pieces of work, between which others may be served. */
+export function* textMatcherInPieces(texts: Iterable<string>): Generator<void, TextMatcher> {
   const table = createTable()
   const pieces = new Set<number>()
   /** Lengths that short texts have. */
   const lengths = new Set<number>()
+  const short: string[] = []
+  let count = 0
   for (const text of texts) {
+    if ((count += 1) % AT_ONCE === 0) yield
     if (text.length < LONGEST) {
+      short.push(text)
       const sums = sumsOf(text)
       lengths.add(text.length)
       table.raise(sums, 0, text.length, text.length)
@@ -148,12 +164,16 @@ export function createTextMatcher(texts: Iterable<string>): TextMatcher {
       continue
     }
     for (const from of piecesOf(text.length)) {
+      if ((count += 1) % AT_ONCE === 0) yield
       const piece = text.slice(from, from + LONGEST)
       pieces.add(crc32(piece))
       table.raise(sumsOf(piece, SHORTEST), 0, SHORTEST, 0)
     }
   }
-  for (const text of texts) if (text.length < LONGEST) addBeginnings(sumsOf(text), text.length)
+  for (const text of short) {
+    addBeginnings(sumsOf(text), text.length)
+    if ((count += 1) % AT_ONCE === 0) yield
+  }
 
   function addBeginnings(sums: Sums, whole: number): void {
     let longest = 0

@@ -1,4 +1,4 @@
-import { setTimeout as wait } from 'node:timers/promises'
+import { setImmediate as pause, setTimeout as wait } from 'node:timers/promises'
 import type { Engine, Instance } from '#server/platform/engine/engine'
 import type { Owner, OwnerKind } from '#server/platform/engine/workload'
 import { createFollower, type Follower, type FollowerParts } from './follower.ts'
@@ -58,7 +58,12 @@ export function createCollector(parts: CollectorParts) {
       await watch(round).catch((error: unknown) => {
         if (!round.aborted) log.debug('The engine does not tell what starts', { error })
       })
-      for (const follower of followed.values()) follower.refresh()
+      for (const follower of [...followed.values()]) {
+        await follower
+          .refresh()
+          .catch((error: unknown) => log.warn('The secrets of a log cannot be asked for', { error }))
+        await pause()
+      }
       if (!round.aborted) await wait(PAUSE_MS)
     }
   }

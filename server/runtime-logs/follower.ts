@@ -22,7 +22,7 @@ export interface FollowerParts {
   log: Log
   store: RuntimeStore
   /** Text of an owner's log without secrets, by what they are now. */
-  redactor(instance: Instance): (text: string) => string
+  redactor(instance: Instance): Promise<(text: string) => string>
   deploymentOf(release_id: string): string | null
 }
 type Origin = Omit<RuntimeLine, 'seq' | 'at' | 'stream' | 'level' | 'text'>
@@ -39,7 +39,7 @@ export function createFollower(parts: FollowerParts, instance: Instance, known: 
     release_id: instance.release_id,
     deployment_id: parts.deploymentOf(instance.release_id),
   }
-  let redact = parts.redactor(instance)
+  let redact: ((text: string) => string) | undefined
   const mark: Mark = { ...(known ?? { at: '', count: 0 }) }
   /** Lines at the mark that the present reading shows once more. */
   let shown_again = 0
@@ -58,13 +58,17 @@ export function createFollower(parts: FollowerParts, instance: Instance, known: 
   const keep = (line: LogLine) => {
     if (!isNew(line)) return
     const { at, stream } = line
-    const text = redact(line.text)
+    const text = redact!(line.text)
     store.append(instance.owner.id, { at, stream, level: levelOf(text, stream), text, ...origin })
     budget.spend(text.length + LINE_BYTES)
   }
-  const read = (follow: boolean, signal: AbortSignal) => {
+  const refresh = async (): Promise<void> => {
+    redact = await parts.redactor(instance)
+  }
+  async function* read(follow: boolean, signal: AbortSignal): AsyncGenerator<LogLine> {
+    if (!redact) await refresh()
     shown_again = mark.count
-    return engine.logs(instance.id, { ...(mark.at ? { since: mark.at } : {}), follow }, signal)
+    yield* engine.logs(instance.id, { ...(mark.at ? { since: mark.at } : {}), follow }, signal)
   }
   /** Tells that lines are missing, and goes on with what is printed now. */
   const skip = () => {
@@ -99,9 +103,7 @@ export function createFollower(parts: FollowerParts, instance: Instance, known: 
       while (!(await follow())) skip()
     },
     /** Asks again for the values that must not show up. */
-    refresh(): void {
-      redact = parts.redactor(instance)
-    },
+    refresh,
     end: () => stop.abort(),
   }
 }

@@ -3,7 +3,7 @@ import { setImmediate as pause } from 'node:timers/promises'
 import type { ChannelLog } from '#server/kernel/channels'
 import type { Clock } from '#server/kernel/clock'
 import type { Log } from '#server/kernel/log'
-import { redactor } from '#server/kernel/redact'
+import { redactor, redactorSoon } from '#server/kernel/redact'
 import type { Engine } from '#server/platform/engine/engine'
 import { createCollector } from './collector.ts'
 import { readLines, shownLine } from './reader.ts'
@@ -38,7 +38,8 @@ export function createRuntimeLogs(options: RuntimeLogsOptions) {
   const collector = createCollector({
     ...options,
     store,
-    redactor: ({ owner }) => redactOf(owner.kind === 'database' ? 'database' : 'app', owner.id),
+    redactor: ({ owner }) =>
+      redactorSoon(options.secrets(owner.kind === 'database' ? 'database' : 'app', owner.id)),
   })
   const oldest = () => new Date(clock.now() - limits().runtime_log_retention_days * DAY_MS).toISOString()
   /** What is kept can be read whatever the engine does, and whatever becomes of an instance meanwhile. */
@@ -51,7 +52,8 @@ export function createRuntimeLogs(options: RuntimeLogsOptions) {
     async read(noun: Noun, id: string, query: LineQuery): Promise<LogLine[]> {
       await attend(noun, id)
       store.flush()
-      return readLines(store.segments, id, query, { redact: redactOf(noun, id), oldest_at: oldest() })
+      const redact = await redactorSoon(options.secrets(noun, id))
+      return readLines(store.segments, id, query, { redact, oldest_at: oldest() })
     },
     /** The log as a channel follows it. */
     channel: (noun: Noun): ChannelLog => ({

@@ -1,5 +1,6 @@
+import { setImmediate } from 'node:timers/promises'
 import { describe, expect, it } from 'vitest'
-import { CUT_MARK, matcherOf, redactor } from '#server/kernel/redact'
+import { CUT_MARK, matcherOf, redactor, redactorSoon } from '#server/kernel/redact'
 import { randomOf } from '#test/support/random'
 
 const SECRET = 'p@ss/w?rd+"é"-Tq7'
@@ -88,4 +89,36 @@ it('what is known of some secrets is worked out once for all who ask for them', 
   expect(matcherOf([SECRET, LONG])).toBe(first)
   expect(matcherOf([SECRET])).not.toBe(first)
   expect(matcherOf([`${SECRET},${LONG}`])).not.toBe(first)
+})
+
+describe('a megabyte of secrets in short lines', () => {
+  const linesFrom = (seed: number) =>
+    Array.from({ length: 100_000 }, (_, at) => (at * 7919 + seed).toString(36).padStart(9, 'k')).join('\n')
+
+  it('is known within a second or two, to the last line, and as a whole in other forms', () => {
+    const secret = linesFrom(12_345_678)
+    const started = process.cpuUsage()
+    const mask = redactor([secret])
+    expect(process.cpuUsage(started).user).toBeLessThan(2_000_000)
+    expect(mask(`see ${secret.slice(-9)}`)).toBe('see [redacted]')
+    expect(mask(base64(secret))).toBe('[redacted]')
+    expect(mask(base64(secret.slice(0, 9)))).toMatch(/^\[redacted\]/)
+  })
+  it('is worked out with others served in between, once for all who wait for it', async () => {
+    let turns = 0
+    let is_done = false
+    const secret = linesFrom(87_654_321)
+    const waiting = Promise.all([redactorSoon([secret]), redactorSoon([secret])]).then((both) => {
+      is_done = true
+      return both
+    })
+    while (!is_done) {
+      await setImmediate()
+      turns += 1
+    }
+    expect(turns).toBeGreaterThan(100)
+    const [first] = await waiting
+    expect(first(secret.slice(0, 9))).toBe('[redacted]')
+    expect(matcherOf([secret])).toBe(matcherOf([secret]))
+  })
 })
