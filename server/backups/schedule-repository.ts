@@ -74,6 +74,13 @@ export function createScheduleRepository(db: Db) {
           `SELECT * FROM backup_schedules WHERE enabled = 1 AND next_run_at <= ? ORDER BY next_run_at LIMIT ${MOST_DUE}`,
         )
         .all(now) as ScheduleRow[],
+    /** Those that something was written of at a time that is still to come. */
+    writtenAfter: (at: string) =>
+      db
+        .sql(
+          `SELECT * FROM backup_schedules WHERE enabled = 1 AND max(coalesce(last_run_at, ''), updated_at) > ?`,
+        )
+        .all(at) as ScheduleRow[],
     namesAt: (destination_id: string) =>
       db
         .sql('SELECT name FROM backup_schedules WHERE destination_id = ? ORDER BY rowid')

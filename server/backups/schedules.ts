@@ -39,6 +39,8 @@ export interface ScheduleOptions {
 
 /** A slot that begins this late was missed: Portreeve was down or its clock was set. */
 const LATE_MS = 5 * 60_000
+/** What was written so far ahead was written by a clock that was wrong; one that is set by less is let be. */
+const AHEAD_MS = 3_600_000
 
 const view = (row: ScheduleRow): Schedule => ({
   ...row,
@@ -128,6 +130,14 @@ export function createSchedules(options: ScheduleOptions) {
       repository.delete(row.id)
       note(PLATFORM, 'deleted', row, null)
     })
+  /** A clock that was far ahead for a while has put slots far ahead, too: nothing would be kept until then. */
+  const mendAhead = (): void => {
+    for (const row of repository.writtenAfter(new Date(clock.now() + AHEAD_MS).toISOString())) {
+      const next = nextRun(row)
+      if (next !== null && row.next_run_at !== null && next < row.next_run_at)
+        repository.setRun(row.id, { next_run_at: next, last_run_at: row.last_run_at })
+    }
+  }
   /** One slot: at most one backup, whatever was missed, and the next slot in the same transaction. */
   const runSlot = (row: ScheduleRow): void =>
     db.tx(() => {
@@ -219,6 +229,7 @@ export function createSchedules(options: ScheduleOptions) {
     run: (actor: Actor, id: string): Backup => begin(actor, get(id)),
     /** Begins what is due. A fault of one schedule keeps no other from its turn. */
     pass(): number {
+      mendAhead()
       const due = repository.due(clock.iso())
       for (const row of due) {
         try {

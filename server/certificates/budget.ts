@@ -81,13 +81,14 @@ function subjectsOf(kind: Limit['kind'], names: readonly string[]): string[] {
 export function createBudget(db: Db, clock: Clock): Budget {
   /** The time at which one of the newest `most` leaves the window. */
   function reached({ kind, most, window_ms }: Limit, subject: string): number | undefined {
-    const since = new Date(clock.now() - window_ms).toISOString()
+    const [since, until] = [-window_ms, HOUR_MS].map((by_ms) => new Date(clock.now() + by_ms).toISOString())
+    // What lies further ahead was written down by a clock that was wrong.
     const nth = db
       .sql(
-        'SELECT created_at FROM acme_attempts WHERE kind = ? AND subject = ? AND created_at > ? ORDER BY created_at DESC LIMIT 1 OFFSET ?',
+        'SELECT created_at FROM acme_attempts WHERE kind = ? AND subject = ? AND created_at > ? AND created_at < ? ORDER BY created_at DESC LIMIT 1 OFFSET ?',
       )
       .pluck()
-      .get(kind, subject, since, most - 1) as string | undefined
+      .get(kind, subject, since, until, most - 1) as string | undefined
     return nth === undefined ? undefined : Date.parse(nth) + window_ms
   }
   return {

@@ -82,14 +82,17 @@ export function createCertificateRepository(db: Db) {
           `SELECT * FROM certificates WHERE chain IS NOT NULL AND private_key IS NOT NULL AND status <> 'revoked' ${project_id === undefined ? '' : 'AND project_id = ?'} ORDER BY not_before DESC, created_at DESC, rowid DESC`,
         )
         .all(...(project_id === undefined ? [] : [project_id])) as CertificateRow[],
-    /** Those that an attempt is due for. */
-    due: (now: string, limit: number) =>
+    /**
+     * Those that an attempt is due for. Where the last one was written down after `ahead`, a time that is still to
+     * come, the clock was wrong, and with it the time of the next.
+     */
+    due: (now: string, ahead: string, limit: number) =>
       db
         .sql(
           `SELECT * FROM certificates WHERE auto_renew = 1 AND source IN ('acme', 'self_signed') AND status IN ('pending', 'active', 'failed', 'expired')
-       AND coalesce(next_attempt_at, renew_at, created_at) <= ? ORDER BY coalesce(next_attempt_at, renew_at, created_at) LIMIT ?`,
+       AND (coalesce(next_attempt_at, renew_at, created_at) <= ? OR (next_attempt_at IS NOT NULL AND updated_at > ?)) ORDER BY coalesce(next_attempt_at, renew_at, created_at) LIMIT ?`,
         )
-        .all(now, limit) as CertificateRow[],
+        .all(now, ahead, limit) as CertificateRow[],
     withEnd: () =>
       db
         .sql(`SELECT * FROM certificates WHERE not_after IS NOT NULL AND status IN ('active', 'issuing')`)

@@ -29,6 +29,21 @@ export function createSchedules(schedules: readonly Schedule[], clock: Clock, lo
     due_ms: nextRun(schedule.cron, clock.now()),
     running: false,
   }))
+  let seen_ms = clock.now()
+  /**
+   * A clock that was far ahead has put what is due far ahead, too: nothing would run until then. What ran a moment
+   * before the clock was set back by less than its period does not run again.
+   */
+  const mendAhead = (now_ms: number) => {
+    if (now_ms < seen_ms)
+      for (const entry of entries) {
+        const next_ms = nextRun(entry.cron, now_ms)
+        const later_ms = next_ms === undefined ? undefined : nextRun(entry.cron, next_ms)
+        if (entry.due_ms !== undefined && later_ms !== undefined && entry.due_ms > later_ms)
+          entry.due_ms = next_ms
+      }
+    seen_ms = now_ms
+  }
   let turn: Promise<void> = Promise.resolve()
   /** Everything is due at the same second of a minute. One begins at a time, and others come in between. */
   const inTurn = (): Promise<void> => {
@@ -52,6 +67,7 @@ export function createSchedules(schedules: readonly Schedule[], clock: Clock, lo
   return {
     /** Runs what is due of a task, and says what came of each. */
     async wake(task: string): Promise<Record<string, unknown>> {
+      mendAhead(clock.now())
       const due = entries.filter(
         (entry) =>
           entry.task === task && !entry.running && entry.due_ms !== undefined && entry.due_ms <= clock.now(),

@@ -281,6 +281,19 @@ describe('schedules', () => {
       Date.parse(schedule.next_run_at) > api.kernel.clock.now(),
     ]).toEqual([true, true])
   })
+  it('go on after the clock of the server was far ahead for a while', async () => {
+    await make()
+    const right = api.kernel.clock.now()
+    const at = (ms: number) => passAt(new Date(ms).toISOString())
+    await at(right + 3650 * 86_400_000)
+    expect(await total()).toBe(1)
+    api.kernel.clock.set(new Date(right).toISOString())
+    for (const minute of [1, 2]) await at(right + minute * 60_000)
+    const [{ next_run_at }] = await list()
+    expect(Date.parse(next_run_at) - right).toBeLessThan(86_400_000)
+    await at(Date.parse(next_run_at))
+    expect(await total()).toBe(2)
+  })
   it('are read in their time zone, also where its clock changes', async () => {
     const { body } = await make({ timezone: 'Europe/Berlin', cron: '0 12 * * *' })
     const summer = new Intl.DateTimeFormat('en-GB', {

@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { AcmeError } from '#server/platform/acme/acme'
 import { type CertificateWorld, createWorld, passAfter, PROJECT } from './world.ts'
 
 const HOUR_MS = 3_600_000
@@ -34,4 +35,20 @@ describe('F18: a wall clock that is set', () => {
       expect(world.certificates.get(id).status).toBe('active')
     },
   )
+  test('ten years ahead, when every authority is refused as out of date: attempts go on once it is right', async () => {
+    world.domain('shop.example.com')
+    const requested = { names: ['shop.example.com'], auto_renew: true }
+    const { id } = world.certificates.create(world.actor, PROJECT, requested)
+    await world.idle()
+    const { clock } = world.kernel
+    const right = clock.now()
+    world.acme.failAll(new AcmeError('unreachable', 'The certificate of the authority has expired.'))
+    clock.set(new Date(right + 3650 * DAY_MS).toISOString())
+    for (let pass = 0; pass < 50; pass += 1) await passAfter(world, 600_000)
+    expect(world.certificates.get(id).status).toBe('expired')
+    world.acme.failAll(undefined)
+    clock.set(new Date(right + HOUR_MS).toISOString())
+    for (let pass = 0; pass < 50; pass += 1) await passAfter(world, 600_000)
+    expect(world.certificates.get(id).status).toBe('active')
+  })
 })

@@ -26,6 +26,20 @@ describe('a schedule of the code', () => {
       { 'things.count': 'ran' },
     ])
   })
+  it('goes on after the clock was far ahead for a while, and not at once again', async () => {
+    let runs = 0
+    const { clock, schedules } = world(() => (runs += 1), { cron: '20 4 * * *' })
+    const right = clock.iso()
+    clock.set('2036-01-01T04:20:00.000Z')
+    expect(await schedules.wake('cleanup')).toEqual({ 'things.count': 1 })
+    clock.set(right)
+    expect(await schedules.wake('cleanup')).toEqual({})
+    clock.advance(24 * 60 * MINUTE_MS)
+    expect([await schedules.wake('cleanup'), await schedules.wake('cleanup')]).toEqual([
+      { 'things.count': 2 },
+      {},
+    ])
+  })
   it('never runs beside itself', async () => {
     const release: (() => void)[] = []
     const { clock, schedules } = world(() => new Promise<void>((resolve) => release.push(resolve)))
