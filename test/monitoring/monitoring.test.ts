@@ -281,6 +281,16 @@ describe('an uptime check', () => {
       'alert.resolved',
     ])
   })
+  it('goes on after the clock of the server was far ahead for a while', async () => {
+    const check = await add()
+    const right = api.fakes.clock.iso()
+    api.fakes.clock.set('2036-01-01T00:00:00.000Z')
+    await look()
+    api.fakes.clock.set(right)
+    status = 503
+    for (const _again of [1, 2]) await look()
+    expect((await get(check.id)).status).toBe('down')
+  })
   it('looks for a text, a status and a port', async () => {
     const text = await add({ expected_text: 'nothing of this' })
     const code = await add({ expected_status: 204 })

@@ -73,16 +73,19 @@ export function createUptimeRepository(db: Db) {
       db
         .sql('SELECT * FROM uptime_checks WHERE project_id = ? AND public = 1 AND enabled = 1 ORDER BY name')
         .all(project_id) as CheckRow[],
-    /** Those whose time has come, longest ago first; of each project so many at most. */
-    due: (at: string, of_each: number) =>
+    /**
+     * Those whose time has come, longest ago first; of each project so many at most.
+     * @param ahead time that no check waits for: one that does was put there by a clock that was wrong.
+     */
+    due: (at: string, ahead: string, of_each: number) =>
       db
         .sql(
           `SELECT ${COLUMNS} FROM (
              SELECT *, row_number() OVER (PARTITION BY project_id ORDER BY next_at, id) AS place
-             FROM uptime_checks WHERE enabled = 1 AND next_at <= ?)
+             FROM uptime_checks WHERE enabled = 1 AND (next_at <= ? OR next_at > ?))
            WHERE place <= ? ORDER BY next_at, id`,
         )
-        .all(at, of_each) as CheckRow[],
+        .all(at, ahead, of_each) as CheckRow[],
     insert: (row: CheckRow) =>
       db.sql(`INSERT INTO uptime_checks (${COLUMNS}) VALUES (${COLUMNS.replace(/\w+/g, '@$&')})`).run(row),
     update: (row: CheckRow) =>

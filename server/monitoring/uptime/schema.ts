@@ -27,7 +27,8 @@ const Target = v.pipe(
   v.description('Address for `http`; `host:port` for `tcp` and `tls`.'),
   v.examples(['https://shop.example.com/health', 'db.example.com:5432']),
 )
-const Interval = v.pipe(whole(10, 86_400), v.description('Seconds between two looks.'))
+export const LONGEST_INTERVAL_S = 86_400
+const Interval = v.pipe(whole(10, LONGEST_INTERVAL_S), v.description('Seconds between two looks.'))
 const Timeout = v.pipe(whole(1, 60), v.description('Seconds until it counts as failed.'))
 const Status = v.pipe(
   whole(100, 599),

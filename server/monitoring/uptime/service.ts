@@ -13,7 +13,12 @@ import { OutboundError, type OutboundPolicy } from '#server/platform/outbound/ou
 import { startOf } from '../metrics/interval.ts'
 import { type ProbeTools, probe, splitTarget } from './probe.ts'
 import { type CheckRow, createUptimeRepository, RESULT_STEPS, type ResultRow } from './repository.ts'
-import type { NewUptimeCheck, UptimeCheck, UptimeCheckChange } from './schema.ts'
+import {
+  LONGEST_INTERVAL_S,
+  type NewUptimeCheck,
+  type UptimeCheck,
+  type UptimeCheckChange,
+} from './schema.ts'
 
 export interface UptimeOptions {
   db: Db
@@ -145,7 +150,8 @@ export function createUptime({ db, clock, log, events, audit, policy, tools, por
   }
 
   const wake = (): void => {
-    for (const row of checks.due(clock.iso(), AT_ONCE_IN_PROJECT)) {
+    const ahead = new Date(clock.now() + 2 * LONGEST_INTERVAL_S * 1000).toISOString()
+    for (const row of checks.due(clock.iso(), ahead, AT_ONCE_IN_PROJECT)) {
       if (under_way.size >= AT_ONCE) return
       // What is under way is due the longest, and is among those of its project.
       if (under_way.has(row.id)) continue
