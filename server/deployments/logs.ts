@@ -96,7 +96,7 @@ export function createDeploymentLogs(
   const write = (deployment_id: string, log: OpenLog, line: Omit<StoredLine, 'seq' | 'at'>) => {
     const full: StoredLine = { seq: (log.seq += 1), at: clock.iso(), ...line }
     const text = `${JSON.stringify(full)}\n`
-    log.bytes += text.length
+    log.bytes += Buffer.byteLength(text)
     log.pending.push(text)
     timer ??= setTimeout(flush, FLUSH_MS)
     for (const listener of listeners.get(deployment_id) ?? []) listener(lineOf(deployment_id, full))
@@ -131,7 +131,9 @@ export function createDeploymentLogs(
       opened(deployment_id).redact = redact
     },
     /** A text as the log would show it, for what is kept or told elsewhere. */
-    redact: (deployment_id: string, text: string): string => opened(deployment_id).redact(text),
+    redact: (deployment_id: string, text: string): string =>
+      // One that has ended is not opened for it: nobody would close it again.
+      (open.get(deployment_id)?.redact ?? redactor(secretsOf(deployment_id)))(text),
     /** Writes what is pending and forgets the state of a log that has ended. */
     close(deployment_id: string) {
       flush()
@@ -175,6 +177,15 @@ export function createDeploymentLogs(
     remove(deployment_id: string) {
       open.delete(deployment_id)
       rmSync(path(deployment_id), { force: true })
+    },
+    /** Removes the oldest of some logs, which are given from the newest on, beyond so many bytes. */
+    keepNewest(deployment_ids: readonly string[], most_bytes: number): void {
+      let bytes = 0
+      for (const [at, id] of deployment_ids.entries()) {
+        const size = statSync(path(id), { throwIfNoEntry: false })?.size ?? 0
+        bytes += size
+        if (size > 0 && at > 0 && bytes > most_bytes && !open.has(id)) rmSync(path(id), { force: true })
+      }
     },
     /** Removes logs that nothing was added to since `before` (ms); returns how many. */
     async prune(before: number): Promise<number> {

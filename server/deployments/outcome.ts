@@ -8,6 +8,10 @@ import { pruneArchives } from './upload.ts'
 import { summaryOf } from './view.ts'
 import type { DeployContext } from './work.ts'
 
+/** Logs of one app together: whoever writes its builds decides how much each says, and how often it is deployed. */
+const MOST_LOG_BYTES = 128 * 1024 ** 2
+const LOGS_LOOKED_AT = 2000
+
 /** What the end of a job makes of its deployment, of the app, and of what served before. */
 export function createOutcome(context: DeployContext, status: Status, queue: Queue, db: Db): OnDeployEnd {
   const { apps, deployments: repository, clock, logs } = context
@@ -18,6 +22,7 @@ export function createOutcome(context: DeployContext, status: Status, queue: Que
     db.afterCommit(() => {
       logs.close(row.id)
       pruneArchives(repository, context.uploads_directory, row.app_id)
+      logs.keepNewest(repository.newestIds(row.app_id, LOGS_LOOKED_AT), MOST_LOG_BYTES)
     })
     if (outcome.status === 'succeeded') {
       repository.change(row.id, { finished_at: clock.iso() })

@@ -171,6 +171,12 @@ export function createDeploymentRepository(db: Db) {
         app_id,
         kept,
       ),
+    /** The newest deployments of an app, newest first. */
+    newestIds: (app_id: string, limit: number) =>
+      db
+        .sql('SELECT id FROM deployments WHERE app_id = ? ORDER BY number DESC LIMIT ?')
+        .pluck()
+        .all(app_id, limit) as string[],
     setStatus: (id: string, from: DeploymentStatus, to: DeploymentStatus) =>
       db.sql('UPDATE deployments SET status = ? WHERE id = ? AND status = ?').run(to, id, from).changes === 1,
     change(id: string, change: Change) {
