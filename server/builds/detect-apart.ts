@@ -9,6 +9,8 @@ import { type BuildPlan, DetectionError } from './plan.ts'
 export const DETECT_WORKER = 'detect.mjs'
 const TIMEOUT_MS = 60_000
 const MEMORY_MB = 256
+/** Characters of a plan, which is kept with its deployment for good. */
+const MOST_OF_PLAN = 512 * 1024
 /** How long a thread waits that was started ahead, or that has done its work: a minute later it is none's gain. */
 const SPARE_MS = 60_000
 
@@ -107,12 +109,18 @@ async function detectInThread(
  * @param owner whose folder it is: the thread is kept for a minute, for their next one. Nobody who deploys
  * again in a moment waits for another thread to load.
  */
-export function detectApart(
+export async function detectApart(
   directory: string,
   overrides: DetectOptions,
   { owner, file = fileOfThread() }: { owner?: string; file?: string } = {},
 ): Promise<BuildPlan> {
-  return existsSync(file)
+  const plan = await (existsSync(file)
     ? detectInThread(file, directory, overrides, owner)
-    : detectHere(directory, overrides)
+    : detectHere(directory, overrides))
+  if (JSON.stringify(plan).length <= MOST_OF_PLAN) return plan
+  throw new DetectionError(
+    'The Dockerfile or a command of the source is too long to be kept with each deployment.',
+    'Put what is long into a script of the repository.',
+    [],
+  )
 }

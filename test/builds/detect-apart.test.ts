@@ -32,6 +32,16 @@ async function started(work: () => Promise<unknown>): Promise<number> {
   return count
 }
 
+it('a plan that would fill the database with each deployment is refused', async () => {
+  const long = mkdtempSync(join(folder, 'long-'))
+  const start = `node ${'x'.repeat(300_000)}`
+  writeFileSync(join(long, 'package.json'), JSON.stringify({ name: 'long', scripts: { start } }))
+  await expect(detectApart(long, {}, { file: '/no/thread' })).rejects.toMatchObject({
+    name: 'DetectionError',
+    message: expect.stringContaining('too long to be kept'),
+  })
+})
+
 describe('a detection in a thread of its own', { timeout: 60_000 }, () => {
   it('answers the plan, with a thread that was started ahead and without one', async () => {
     prepareDetection('app_shop', thread)
