@@ -14,6 +14,8 @@ export interface VariableUse {
 
 const MAX_NODES = 20_000
 const MAX_DEPTH = 64
+/** Variables that a file may ask for: each is kept with the deployment, and made up where it is missing. */
+const MAX_USES = 1000
 /** Characters that all values together may have; a variable that is used often must not fill the memory. */
 const MAX_CHARACTERS = 2 * 1024 * 1024
 const NAME = /[A-Za-z_][A-Za-z0-9_]*/y
@@ -144,6 +146,8 @@ class Text {
   }
 
   #note(name: string, fallback: string | null, required: boolean): void {
+    if (this.#uses.size >= MAX_USES && !this.#uses.has(name))
+      return void this.#options.issues.add('', `The file asks for more than ${MAX_USES} variables.`)
     const use = this.#uses.get(name) ?? { name, default: null, required: false, paths: [] }
     this.#uses.set(name, use)
     use.default ??= fallback

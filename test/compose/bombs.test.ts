@@ -109,6 +109,12 @@ it.each<[string, string, Record<string, string>, RegExp]>([
     /more than 8 MiB/,
   ],
   [
+    'a thousand variables',
+    `services: {web: {image: a, command: "${lines(1001, (i) => `$A${i}`).join(' ')}"}}`,
+    {},
+    /more than 1000 variables/,
+  ],
+  [
     'a thousand mounts',
     `services: {web: {image: a, volumes: [${lines(1001, (i) => `"/data/${i}"`).join(', ')}]}}`,
     {},
