@@ -45,6 +45,7 @@ const DEFAULT_LIMITS: GitLimits = {
   timeout_ms: 600_000,
   max_bytes: 2 * 1024 ** 3,
   max_files: 200_000,
+  max_names_bytes: 64 * 1024 ** 2,
 }
 
 interface Checked {

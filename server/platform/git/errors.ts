@@ -93,10 +93,10 @@ export function tooLarge(max_bytes: number): GitError {
   )
 }
 
-export const pathTooLong = (max_bytes: number) =>
+export const pathTooLong = (what: 'a path' | 'paths', max_bytes: number) =>
   new GitError(
     'too_many_files',
-    `The repository has a path of more than ${max_bytes} bytes.`,
+    `The repository has ${what} of more than ${max_bytes} bytes.`,
     'Move what lies so deep in folders, or give it shorter names.',
   )
 

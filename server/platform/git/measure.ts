@@ -17,12 +17,16 @@ export interface Measured {
 export async function measure(session: GitSession, revision: string, limits: GitLimits): Promise<Measured> {
   const found = { files: 0, size_bytes: 0, submodules: 0 }
   let folders = 0
+  let names_bytes = 0
   const format = '--format=%(objectmode) %(objectsize) %(path)'
   await session.git(['ls-tree', '-r', '-t', '--full-tree', format, revision], {
     max_output_bytes: 64 * 1024,
     onLine(line) {
       const [, mode, size, path = ''] = /^(\d+) (\S+) (.*)$/.exec(line) ?? []
-      if (Buffer.byteLength(path) > MAX_PATH_BYTES) throw pathTooLong(MAX_PATH_BYTES)
+      const path_bytes = Buffer.byteLength(path)
+      names_bytes += path_bytes
+      if (path_bytes > MAX_PATH_BYTES) throw pathTooLong('a path', MAX_PATH_BYTES)
+      if (names_bytes > limits.max_names_bytes) throw pathTooLong('paths', limits.max_names_bytes)
       if (mode === '160000') found.submodules += 1
       else if (mode === '040000') folders += 1
       else found.files += 1

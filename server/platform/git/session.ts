@@ -20,6 +20,8 @@ export interface GitLimits {
   /** Bytes that may be received, that may lie on disk while fetching, and that the files may have: each. */
   max_bytes: number
   max_files: number
+  /** Bytes of all paths together, which are kept in memory while a build gets the files. */
+  max_names_bytes: number
 }
 
 /** What every session shares. */

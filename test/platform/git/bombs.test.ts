@@ -66,6 +66,16 @@ it('a path that is longer than this machine has names for is refused, and nothin
   })
 })
 
+it('all paths together have a bound, since they are kept in memory', async () => {
+  const names = await createHarness({ allowed: [server.host], limits: { max_names_bytes: 1000 } })
+  await expect(names.checkout({ url: nested(20, 5, 'd'.repeat(10)).url })).rejects.toMatchObject({
+    code: 'too_many_files',
+    message: 'The repository has paths of more than 1000 bytes.',
+  })
+  names.expectClean()
+  await names.close()
+})
+
 it('what a crash left so deep is removed at the first use, and holds up nobody', async () => {
   const deep = Array.from({ length: 12 }, () => 'd'.repeat(200))
   const left = join(harness.work_directory, 'session-old', 'repository', ...deep)
