@@ -246,7 +246,8 @@ async function follow(config: Config): Promise<void> {
 
 async function restoreFrom({ store, key, manifest, data_key }: Opened, config: Config): Promise<void> {
   const began = performance.now()
-  const archive = { store, key, sha256: manifest.sha256, data_key }
+  const { sha256, size_bytes, original_bytes } = manifest
+  const archive = { store, key, sha256, size_bytes, original_bytes, data_key }
   await checkArchive(archive)
   const unlock = takeDirectory(config)
   const { keys } = directories(config.data_directory)

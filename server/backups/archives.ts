@@ -42,6 +42,8 @@ export function createArchives({ secrets, version, destinations, projectName }: 
     store,
     key: row.object_key,
     sha256: row.sha256 ?? '',
+    size_bytes: row.size_bytes,
+    original_bytes: row.original_bytes,
     ...(key ? { data_key: key } : {}),
     ...(signal ? { signal } : {}),
   })

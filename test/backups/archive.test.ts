@@ -59,6 +59,26 @@ describe('an archive', () => {
     expect(one!.includes('canary')).toBe(false)
     expect(one!.equals(two!)).toBe(false)
   })
+  it('is read no further than it was written, packed or unpacked, whatever its destination sends', async () => {
+    const written = await writeArchive(chunked(Buffer.alloc(50_000_000)), { store, key: 'x' })
+    let sent = 0
+    const endless: ObjectStore = {
+      ...store,
+      async *get() {
+        for (; sent < 100; sent += 1) yield new Uint8Array(65_536)
+      },
+    }
+    const archive = { store: endless, key: 'x', sha256: written.sha256, size_bytes: written.size_bytes }
+    await expect(checkArchive(archive)).rejects.toMatchObject({ code: 'damaged' })
+    expect(sent).toBeLessThan(3)
+    let read_bytes = 0
+    const taking = async () => {
+      for await (const chunk of readArchive({ ...archive, store, original_bytes: 1_000_000 }))
+        read_bytes += chunk.byteLength
+    }
+    await expect(taking()).rejects.toMatchObject({ code: 'damaged' })
+    expect(read_bytes).toBeLessThanOrEqual(1_000_000)
+  })
   it('does not open with another key', async () => {
     const { sha256 } = await writeArchive(chunked(dumpOf(200_000)), {
       store,

@@ -9,6 +9,9 @@ export interface StoredArchive {
   store: ObjectStore
   key: string
   sha256: string
+  /** What was written, packed and unpacked: more than that is not read, whatever the destination sends. */
+  size_bytes?: number | null
+  original_bytes?: number | null
   data_key?: Buffer
   signal?: AbortSignal
 }
@@ -17,11 +20,30 @@ const CHUNK_BYTES = 256 * 1024
 const damaged = () =>
   new ArchiveError('damaged', 'The archive is not what was written: its checksum is another one.')
 
+/** A stream that is not longer than it was; throws where it goes on. */
+async function* upTo(
+  most: number | null | undefined,
+  source: AsyncIterable<Uint8Array>,
+): AsyncGenerator<Uint8Array> {
+  let size = 0
+  for await (const chunk of source) {
+    size += chunk.byteLength
+    if (size > (most ?? Number.POSITIVE_INFINITY)) throw damaged()
+    yield chunk
+  }
+}
+
 /** The stored bytes; throws at their end when they are not what was written. */
-async function* checked({ store, key, sha256, signal }: StoredArchive): AsyncGenerator<Uint8Array> {
+async function* checked({
+  store,
+  key,
+  sha256,
+  size_bytes,
+  signal,
+}: StoredArchive): AsyncGenerator<Uint8Array> {
   const hash = createHash('sha256')
   try {
-    for await (const chunk of store.get(key, undefined, signal)) {
+    for await (const chunk of upTo(size_bytes, store.get(key, undefined, signal))) {
       hash.update(chunk)
       yield chunk
     }
@@ -42,7 +64,8 @@ export async function checkArchive(archive: StoredArchive): Promise<void> {
 /** The dump that an archive holds. Throws, at the latest at its end, when it is not what was written. */
 export async function* readArchive(archive: StoredArchive): AsyncGenerator<Uint8Array> {
   const stored = checked(archive)
-  yield* decompress(archive.data_key ? decrypt(stored, archive.data_key) : stored)
+  const packed = archive.data_key ? decrypt(stored, archive.data_key) : stored
+  yield* upTo(archive.original_bytes, decompress(packed))
 }
 
 /** Undoes the compression; a broken stream is an archive that is not what was written. */

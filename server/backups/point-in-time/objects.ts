@@ -11,6 +11,8 @@ import type { ArchiveRow, CopyRow, PieceRow } from './repository.ts'
 const MOST_IN_MEMORY = 64 * 1024 ** 2
 
 const contextOf = (id: string) => `log_archives/data_key/${id}`
+/** What is known of an object since it was written. */
+type Written = Pick<CopyRow, 'sha256' | 'size_bytes' | 'original_bytes'>
 type Place = Pick<ArchiveRow, 'id' | 'database_id' | 'destination_id' | 'data_key'>
 
 /** Copies and pieces of the log at their destinations. */
@@ -27,21 +29,23 @@ export function createLogObjects({ secrets, open }: { secrets: Secrets; open(id:
       await store.close()
     }
   }
-  const stored = (archive: Place, key: string, sha256: string, store: ObjectStore, signal: AbortSignal) => {
+  const stored = (archive: Place, key: string, what: Written, store: ObjectStore, signal: AbortSignal) => {
     const data_key = keyOf(archive)
-    return { store, key, sha256, signal, ...(data_key ? { data_key } : {}) }
+    const { sha256, size_bytes, original_bytes } = what
+    const written = { sha256: sha256 ?? '', size_bytes, original_bytes }
+    return { store, key, signal, ...written, ...(data_key ? { data_key } : {}) }
   }
   const pieceKey = (archive: Place, name: string) => `${folder(archive)}/${name}.${ending(archive)}`
 
   async function* read(
     archive: Place,
     key: string,
-    sha256: string,
+    what: Written,
     signal: AbortSignal,
   ): AsyncGenerator<Uint8Array> {
     const store = open(archive.destination_id)
     try {
-      yield* readArchive(stored(archive, key, sha256, store, signal))
+      yield* readArchive(stored(archive, key, what, store, signal))
     } finally {
       await store.close()
     }
@@ -57,11 +61,12 @@ export function createLogObjects({ secrets, open }: { secrets: Secrets; open(id:
         yield chunk
       }
     }
-    for (const { name, sha256, original_bytes } of pieces) {
-      if (original_bytes > MOST_IN_MEMORY)
+    for (const piece of pieces) {
+      const { name } = piece
+      if (piece.original_bytes > MOST_IN_MEMORY)
         throw new ArchiveError('damaged', `The piece ${name} of the log is larger than pieces are.`)
       const chunks: Uint8Array[] = []
-      for await (const chunk of read(archive, pieceKey(archive, name), sha256, signal)) chunks.push(chunk)
+      for await (const chunk of read(archive, pieceKey(archive, name), piece, signal)) chunks.push(chunk)
       pack.entry({ name, mode: 0o600 }, Buffer.concat(chunks))
       yield* held()
     }
@@ -87,12 +92,12 @@ export function createLogObjects({ secrets, open }: { secrets: Secrets; open(id:
     /** Compares checksums of everything that a recovery needs, before anything is changed for its sake. */
     check: (archive: Place, copy: CopyRow, pieces: readonly PieceRow[], signal: AbortSignal): Promise<void> =>
       using(archive, async (store) => {
-        await checkArchive(stored(archive, copy.object_key, copy.sha256 ?? '', store, signal))
-        for (const { name, sha256 } of pieces)
-          await checkArchive(stored(archive, pieceKey(archive, name), sha256, store, signal))
+        await checkArchive(stored(archive, copy.object_key, copy, store, signal))
+        for (const piece of pieces)
+          await checkArchive(stored(archive, pieceKey(archive, piece.name), piece, store, signal))
       }),
     copy: (archive: Place, copy: CopyRow, signal: AbortSignal): Readable =>
-      asStream(read(archive, copy.object_key, copy.sha256 ?? '', signal)),
+      asStream(read(archive, copy.object_key, copy, signal)),
     pieces: (archive: Place, pieces: readonly PieceRow[], signal: AbortSignal): Readable =>
       asStream(packed(archive, pieces, signal)),
     remove: (archive: Place, keys: readonly string[]): Promise<void> =>
