@@ -65,19 +65,42 @@ const PARTIAL = '.partial'
 const PIECE_BYTES = 32_768
 const IN_FLIGHT = 32
 
+/**
+ * A server that is alive and answers nothing, such as one whose disk hangs, holds work for so long: its keep-alive
+ * answers say nothing about its files.
+ */
+const SILENCE_MS = 120_000
+const silent = () => new ObjectStoreError('unreachable', 'The SFTP server did not answer in time.')
+
 type Callback<T> = (error: Error | undefined | null, value: T) => void
-const call = <T = void>(start: (done: Callback<T>) => void): Promise<T> =>
-  new Promise((resolve, reject) => start((error, value) => (error ? reject(error) : resolve(value))))
+type Call = <T = void>(start: (done: Callback<T>) => void) => Promise<T>
+const within =
+  (silence_ms: number, onSilence: () => void): Call =>
+  (start) =>
+    new Promise((resolve, reject) => {
+      const timer = setTimeout(() => {
+        reject(silent())
+        onSilence()
+      }, silence_ms)
+      start((error, value) => {
+        clearTimeout(timer)
+        if (error) reject(error)
+        else resolve(value)
+      })
+    })
 
 /** Makes a folder and those above it; existing ones are fine. */
-async function ensureFolder(sftp: SFTPWrapper, path: string): Promise<void> {
+async function ensureFolder(call: Call, sftp: SFTPWrapper, path: string): Promise<void> {
   const parts = path.split('/')
   for (let length = 1; length <= parts.length; length += 1) {
     const folder = parts.slice(0, length).join('/')
     if (folder === '') continue
     const exists = await call<Stats>((done) => sftp.stat(folder, done)).then(
       () => true,
-      () => false,
+      (error: unknown) => {
+        if (error instanceof ObjectStoreError) throw error
+        return false
+      },
     )
     if (!exists) await call((done) => sftp.mkdir(folder, { mode: 0o700 }, done as never))
   }
@@ -85,6 +108,7 @@ async function ensureFolder(sftp: SFTPWrapper, path: string): Promise<void> {
 
 /** Writes a stream with many pieces under way at once. */
 async function write(
+  call: Call,
   sftp: SFTPWrapper,
   handle: Buffer,
   source: AsyncIterable<Uint8Array>,
@@ -116,8 +140,14 @@ async function write(
   return position
 }
 
-export function createSftpStore(config: SftpConfig, dial: Dial): ObjectStore {
+export function createSftpStore(config: SftpConfig, dial: Dial, silence_ms = SILENCE_MS): ObjectStore {
   let opening: Promise<SftpConnection> | undefined
+  // What it still holds is worth nothing; the next call makes a connection of its own.
+  const drop = (): void => {
+    void opening?.then(({ client }) => client.destroy())
+    opening = undefined
+  }
+  const call = within(silence_ms, drop)
   const connection = (): Promise<SftpConnection> => {
     opening ??= connectSftp(dial, config).then((made) => {
       // A broken connection is made anew by the next call.
@@ -172,11 +202,11 @@ export function createSftpStore(config: SftpConfig, dial: Dial): ObjectStore {
         }
       }
       return using(async (sftp) => {
-        await ensureFolder(sftp, path.slice(0, Math.max(0, path.lastIndexOf('/'))))
+        await ensureFolder(call, sftp, path.slice(0, Math.max(0, path.lastIndexOf('/'))))
         const partial = `${path}${PARTIAL}`
         const handle = await call<Buffer>((done) => sftp.open(partial, 'w', { mode: 0o600 }, done))
         try {
-          const size_bytes = await write(sftp, handle, watched(), options)
+          const size_bytes = await write(call, sftp, handle, watched(), options)
           await call((done) => sftp.close(handle, done as never))
           await call((done) => sftp.ext_openssh_rename(partial, path, done as never)).catch(async () => {
             // A server without that extension does not replace: the old object goes first.
@@ -204,11 +234,23 @@ export function createSftpStore(config: SftpConfig, dial: Dial): ObjectStore {
       })
       const stop = () => stream.destroy(new ObjectStoreError('aborted', 'The work was cancelled.'))
       signal?.addEventListener('abort', stop, { once: true })
+      const chunks = (stream as AsyncIterable<Uint8Array>)[Symbol.asyncIterator]()
       try {
-        yield* stream as AsyncIterable<Uint8Array>
+        for (;;) {
+          // While nobody takes what came the server has nothing to say.
+          const { done, value } = await call<IteratorResult<Uint8Array>>((came) => {
+            chunks.next().then(
+              (next) => came(null, next),
+              (error: Error) => came(error, undefined as never),
+            )
+          })
+          if (done) return
+          yield value
+        }
       } catch (error) {
         throw explainSftp(error, config.host)
       } finally {
+        stream.destroy()
         signal?.removeEventListener('abort', stop)
       }
     },

@@ -1,0 +1,48 @@
+import { generateKeyPairSync } from 'node:crypto'
+import type { AddressInfo } from 'node:net'
+import { afterEach, beforeEach, expect, it } from 'vitest'
+import ssh2 from 'ssh2'
+import { connectSftp } from '#server/platform/objectstore/sftp-connection'
+import { createSftpStore } from '#server/platform/objectstore/sftp'
+import { createDial } from '#server/platform/outbound/dial'
+import { createOutboundPolicy } from '#server/platform/outbound/policy'
+import { bytesOf } from './contract.ts'
+
+const dial = createDial(createOutboundPolicy({ allowed_private_hosts: ['127.0.0.1'] }))
+let server: InstanceType<typeof ssh2.Server>
+let closed: Promise<void>
+beforeEach(async () => {
+  const { privateKey } = generateKeyPairSync('rsa', { modulusLength: 2048 })
+  const key = privateKey.export({ type: 'pkcs1', format: 'pem' })
+  const { promise, resolve } = Promise.withResolvers<void>()
+  closed = promise
+  // It lets everybody in, answers that it is alive, and nothing that is asked of its files.
+  server = new ssh2.Server({ hostKeys: [key] }, (client) => {
+    client.on('authentication', (asked) => asked.accept())
+    client.on('session', (accept) =>
+      accept().on('sftp', (taken) => {
+        const files = taken()
+        for (const asked of ['OPEN', 'STAT', 'LSTAT', 'MKDIR'] as const) files.on(asked, () => {})
+      }),
+    )
+    client.on('error', () => {}).on('close', resolve)
+  })
+  await new Promise<void>((listening) => server.listen(0, '127.0.0.1', listening))
+})
+afterEach(() => new Promise<void>((ended) => server.close(() => ended())))
+
+it('a server that is alive and answers nothing holds an object for no longer than its silence may last', async () => {
+  const { port } = server.address() as AddressInfo
+  const login = { host: '127.0.0.1', port, username: 'ops', password: 'x', path: 'backups' }
+  const shown = await connectSftp(dial, login).catch((error: Error) => error)
+  const host_key = /SHA256:[A-Za-z0-9+/]{43}/.exec((shown as Error).message)![0]
+  const open = () => createSftpStore({ ...login, host_key }, dial, 30)
+  const silence = { code: 'unreachable', message: expect.stringContaining('did not answer in time') }
+  await expect(open().put('x', bytesOf(Buffer.from('x')))).rejects.toMatchObject(silence)
+  await expect(open().stat('x')).rejects.toMatchObject(silence)
+  const reading = async () => {
+    for await (const _ of open().get('x'));
+  }
+  await expect(reading()).rejects.toMatchObject(silence)
+  await closed
+})
