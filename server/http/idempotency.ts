@@ -6,8 +6,10 @@ import type { Secrets } from '#server/kernel/secrets'
 import type { Idempotency } from './context.ts'
 
 const KEPT_MS = 86_400_000
+/** The longest answer that is kept: what a command printed may be a megabyte, and a user may have many keys. */
+const MOST_KEPT = 65_536
 
-/** Answers by scope and key for 24 hours, sealed. One that holds a secret is not kept at all. */
+/** Answers by scope and key for 24 hours, sealed. One that holds a secret is not kept at all, nor one that is large. */
 export function createIdempotency(db: Db, clock: Clock, secrets: Secrets): Idempotency & { prune(): number } {
   const context = (scope: string, key: string) => `idempotency/answer/${scope}/${key}`
   const remove = (scope: string, key: string) =>
@@ -36,7 +38,7 @@ export function createIdempotency(db: Db, clock: Clock, secrets: Secrets): Idemp
             )
           if (row.answer === null)
             throw conflict(
-              'The first request with this Idempotency-Key was carried out. Its answer held a secret that is shown only once; where it was lost, delete what was made and make it anew with a new key.',
+              'The first request with this Idempotency-Key was carried out. Its answer is not kept: it held a secret that is shown only once, or was larger than 64 KiB. Where it was lost, delete what was made and make it anew with a new key.',
             )
           return { status: row.status, body: secrets.open(row.answer, context(scope, key)) }
         }
@@ -50,10 +52,11 @@ export function createIdempotency(db: Db, clock: Clock, secrets: Secrets): Idemp
         return undefined
       })
     },
-    finish: (scope, key, answer) => {
+    finish: (scope, key, { status, body }) => {
+      const is_kept = body !== undefined && body.length <= MOST_KEPT
       db.sql('UPDATE idempotency SET status = ?, answer = ? WHERE scope = ? AND key = ?').run(
-        answer.status,
-        answer.body === undefined ? null : secrets.seal(answer.body, context(scope, key)),
+        status,
+        is_kept ? secrets.seal(body, context(scope, key)) : null,
         scope,
         key,
       )

@@ -99,7 +99,7 @@ describe('an Idempotency-Key', () => {
     expect([second.status, second.body.error.message]).toEqual([
       409,
       expect.stringMatching(
-        /^The first request with this Idempotency-Key was carried out. Its answer held a secret/,
+        /^The first request with this Idempotency-Key was carried out. Its answer is not kept: it held a secret/,
       ),
     ])
     expect(api.services.handled).toHaveLength(1)
@@ -134,4 +134,22 @@ describe('an Idempotency-Key', () => {
     createIdempotency(db, clock, secrets).prune()
     expect(db.sql('SELECT count(*) FROM idempotency').pluck().get()).toBe(0)
   })
+})
+
+it('what a command printed is not kept for a day: a large answer is said to be lost, and the work is not done twice', () => {
+  const { db, clock, secrets } = api.kernel
+  const idempotency = createIdempotency(db, clock, secrets)
+  for (const [name, bytes] of [
+    ['small', 65_000],
+    ['large', 1_048_576],
+  ] as const) {
+    expect(idempotency.begin('usr_1 POST /api/apps/app_1/exec', name, 'hash')).toBeUndefined()
+    const body = JSON.stringify('x'.repeat(bytes))
+    idempotency.finish('usr_1 POST /api/apps/app_1/exec', name, { status: 200, body })
+  }
+  const again = (name: string) => idempotency.begin('usr_1 POST /api/apps/app_1/exec', name, 'hash')
+  expect(again('small')).toMatchObject({ status: 200 })
+  expect(() => again('large')).toThrow(/was carried out\..*64 KiB/)
+  const longest = 'SELECT max(length(answer)) FROM idempotency'
+  expect(db.sql(longest).pluck().get()).toBeLessThan(100_000)
 })
