@@ -7,7 +7,7 @@ import { orThrow } from '#server/kernel/or-throw'
 import { unauthorized } from './authenticate.ts'
 import type { InitialPassword } from './first-administrator.ts'
 import { wrongCredentials } from './login.ts'
-import type { LoginLimit } from './login-limit.ts'
+import { accountKey, type LoginLimit } from './login-limit.ts'
 import { weaknessOf } from './password-rules.ts'
 import type { Hasher, Passwords } from './passwords.ts'
 import { permissionsOf } from './permissions.ts'
@@ -53,7 +53,7 @@ export function createAccount(parts: AccountParts) {
   const stepUp = async (actor: Actor, user: UserRow, proof: StepUp, path: string): Promise<void> => {
     if (proof.password === undefined)
       throw invalid(path, 'is required: confirm this change with your password.')
-    limit.confirmation(user.email)
+    limit.requireFree(accountKey.insider(user.id))
     const fits = await passwords.verify(proof.password, user.password_hash, insider(user))
     if (fits && user.totp_seed !== null && !proof.totp_code)
       throw new ApiError(
@@ -63,9 +63,9 @@ export function createAccount(parts: AccountParts) {
     if (fits && (user.totp_seed === null || (await two_factor.use(user, proof.totp_code!)))) {
       parts.requireStanding(actor)
       if (!users.isAsProven(user)) throw wrongCredentials()
-      return limit.succeeded(user.email)
+      return limit.succeeded(accountKey.insider(user.id))
     }
-    limit.failed(user.email, actor.address)
+    limit.failed(accountKey.insider(user.id), actor.address)
     audit.record(actor, {
       action: 'account.confirmation_failed',
       resource_type: 'user',
@@ -145,9 +145,9 @@ export function createAccount(parts: AccountParts) {
       { current_password, new_password }: { current_password: string; new_password: string },
     ): Promise<number> {
       const user = own(actor)
-      limit.confirmation(user.email)
+      limit.requireFree(accountKey.insider(user.id))
       if (!(await passwords.verify(current_password, user.password_hash, insider(user)))) {
-        limit.failed(user.email, actor.address)
+        limit.failed(accountKey.insider(user.id), actor.address)
         audit.record(actor, {
           action: 'account.password_change_failed',
           resource_type: 'user',
@@ -156,7 +156,7 @@ export function createAccount(parts: AccountParts) {
         })
         throw wrongCredentials()
       }
-      limit.succeeded(user.email)
+      limit.succeeded(accountKey.insider(user.id))
       if (current_password === new_password)
         throw invalid('new_password', 'must differ from the current password.')
       const weakness = weaknessOf(new_password, user)

@@ -213,7 +213,7 @@ export function createInvitations(parts: InvitationParts) {
      * replaced says so, and one whose sender may not give that any more is void.
      */
     async accept(given: AcceptedInvitation, client: { address: string; id: string }) {
-      limit.attempt(client.address, `invitation ${client.address}`)
+      limit.attempt(client.address)
       const open = () => {
         const found = invitations.findByToken(sha256(given.token))
         return found && found.expires_at > clock.iso() ? found : undefined

@@ -17,14 +17,25 @@ const REMEMBERED = 50_000
 
 export interface LoginLimit {
   /** Counts an attempt. Throws RATE_LIMITED with the seconds to wait; a refused attempt does not count. */
-  attempt(address: string, account: string): void
-  /**
-   * Throws RATE_LIMITED while the account must wait; for confirmations of somebody who is logged in already.
-   */
-  confirmation(account: string): void
+  attempt(address: string): void
+  /** Throws RATE_LIMITED while the account must wait. */
+  requireFree(account: string): void
   /** Counts a wrong password or code; with an address, also as an attempt of that peer. */
   failed(account: string, address?: string): void
   succeeded(account: string): void
+}
+
+/**
+ * What failures of an account are counted by. Where somebody was let in before, and in their session, they are counted
+ * apart: else anybody who knows an address could keep its owner out, with one wrong password in five minutes.
+ */
+export const accountKey = {
+  /** Of logins from anywhere, whether or not there is such an account. */
+  stranger: (email: string): string => email,
+  /** Of logins from where a session of the account began. */
+  known: (email: string, peer: string): string => `${email} at ${peer}`,
+  /** Of confirmations in a session. */
+  insider: (user_id: string): string => `in ${user_id}`,
 }
 
 /** One household has one /64 of IPv6 addresses and could otherwise take a new one for each attempt. */
@@ -55,20 +66,18 @@ export function createLoginLimit(
   }
   const recentOf = (peer: string) =>
     (peers.get(peer) ?? []).filter((at) => clock.monotonic_ms() - at < WINDOW_MS)
-  const confirmation = (account: string) => {
-    const wait_ms = (accounts.get(account)?.free_ms ?? 0) - clock.monotonic_ms()
-    if (wait_ms > 0) refuse(wait_ms, 'Too many failed logins for this account. Wait, then try again.')
-  }
   return {
-    confirmation,
-    attempt(address, account) {
+    requireFree(account) {
+      const wait_ms = (accounts.get(account)?.free_ms ?? 0) - clock.monotonic_ms()
+      if (wait_ms > 0) refuse(wait_ms, 'Too many failed logins for this account. Wait, then try again.')
+    },
+    attempt(address) {
       const now = clock.monotonic_ms()
       const peer = peerOf(address)
       const recent = recentOf(peer)
       if (recent.length >= ATTEMPTS)
         refuse(recent[0]! + WINDOW_MS - now, `${too_many} Wait a minute, then try again.`)
       remember(peers, peer, [...recent, now])
-      confirmation(account)
     },
     failed(account, address) {
       const now = clock.monotonic_ms()

@@ -2,7 +2,7 @@ import { PLATFORM, type Actor } from '#server/kernel/access'
 import type { AuditTrail } from '#server/kernel/audit'
 import type { Clock } from '#server/kernel/clock'
 import { ApiError } from '#server/kernel/errors'
-import { type LoginLimit, peerOf } from './login-limit.ts'
+import { accountKey, type LoginLimit, peerOf } from './login-limit.ts'
 import type { Passwords } from './passwords.ts'
 import type { UserRepository, UserRow } from './repository.ts'
 import type { User } from './schema.ts'
@@ -58,12 +58,12 @@ export function createLogin({ clock, audit, users, sessions, passwords, limit, t
       },
     )
   const fail = (
-    attempt: LoginAttempt,
+    account: string,
     user: UserRow | undefined,
     client: Client & { id: string },
     reason: string,
   ): never => {
-    limit.failed(attempt.email)
+    limit.failed(account)
     note('login.failed', user, client, { reason })
     throw wrongCredentials()
   }
@@ -72,14 +72,16 @@ export function createLogin({ clock, audit, users, sessions, passwords, limit, t
     client: Client & { id: string },
   ): Promise<OpenedSession & { user: User }> => {
     const attempt = { ...given, email: given.email.trim().toLowerCase() }
-    limit.attempt(client.address, attempt.email)
+    limit.attempt(client.address)
     const user = users.findByEmail(attempt.email)
     const peer = peerOf(client.address)
     const is_known = user !== undefined && sessions.addressesOf(user.id).some((one) => peerOf(one) === peer)
+    const account = is_known ? accountKey.known(attempt.email, peer) : accountKey.stranger(attempt.email)
+    limit.requireFree(account)
     const hasher = { key: peer, is_known }
     const fits = await passwords.verify(attempt.password, user?.password_hash, hasher)
-    if (!user || !fits) return fail(attempt, user, client, 'wrong_credentials')
-    if (user.status !== 'active') return fail(attempt, user, client, 'disabled')
+    if (!user || !fits) return fail(account, user, client, 'wrong_credentials')
+    if (user.status !== 'active') return fail(account, user, client, 'disabled')
     if (user.totp_seed !== null) {
       if (!attempt.totp_code) {
         note('login.second_factor_asked', user, client, {})
@@ -88,7 +90,7 @@ export function createLogin({ clock, audit, users, sessions, passwords, limit, t
           'Two-factor authentication is on. Send totp_code with the same e-mail address and password.',
         )
       }
-      if (!(await two_factor.use(user, attempt.totp_code))) return fail(attempt, user, client, 'wrong_code')
+      if (!(await two_factor.use(user, attempt.totp_code))) return fail(account, user, client, 'wrong_code')
     }
     const password_hash = passwords.isOutdated(user.password_hash)
       ? await passwords.hash(attempt.password, hasher)
@@ -104,7 +106,7 @@ export function createLogin({ clock, audit, users, sessions, passwords, limit, t
         { user_id: user.id, email: user.email, method: 'bearer', credential_id: session_id },
       )
     })
-    limit.succeeded(attempt.email)
+    limit.succeeded(account)
     return { ...opened, user: userOf(user) }
   }
 }

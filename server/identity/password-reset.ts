@@ -101,7 +101,7 @@ export function createPasswordReset(parts: PasswordResetParts) {
         throw conflict(
           'No mail server is configured. Ask an administrator for a new password, or run `portreeve reset-password` on the server.',
         )
-      limit.attempt(client.address, `reset ${client.address}`)
+      limit.attempt(client.address)
       const user = users.findByEmail(email.trim().toLowerCase())
       if (user?.status !== 'active') return
       const last = resets.find(user.id)?.created_at
@@ -143,7 +143,7 @@ export function createPasswordReset(parts: PasswordResetParts) {
     },
     /** Sets the password of whom the link belongs to, and ends all their sessions. */
     async use(given: PasswordResetBody, client: { address: string; id: string }): Promise<string> {
-      limit.attempt(client.address, `reset ${client.address}`)
+      limit.attempt(client.address)
       const hash = sha256(given.token)
       const row = resets.findByToken(hash)
       const user = row && row.expires_at > clock.iso() ? users.find(row.user_id) : undefined

@@ -217,4 +217,39 @@ describe('T10: the limit of logins', () => {
     people.fakes.clock.advance(2_001)
     expect((await people.login(ADMIN)).status).toBe(200)
   })
+  it('keeps nobody out by what others get wrong, where they were let in before or are still', async () => {
+    people = await createPeople()
+    const home = '203.0.113.7'
+    const { token } = (await people.login(ADMIN, home)).body.data
+    const others = () => people.login({ email: ADMIN.email, password: 'wrong' })
+    for (let i = 0; i < 10; i += 1) expect((await others()).status).toBe(401)
+    expect([(await others()).status, (await people.login(ADMIN)).status]).toEqual([429, 429])
+    expect((await people.login(ADMIN, home)).status).toBe(200)
+    const headers = { authorization: `Bearer ${token}`, 'x-forwarded-for': home }
+    const change = (current_password: string) =>
+      people.request('PUT', '/api/auth/password', {
+        body: { current_password, new_password: 'amber lanterns over water' },
+        headers,
+      })
+    expect((await change(ADMIN.password)).status).toBe(200)
+  })
+  it('slows down whoever guesses from where somebody was let in, and in their session', async () => {
+    people = await createPeople()
+    const home = '203.0.113.7'
+    const { token } = (await people.login(ADMIN, home)).body.data
+    const statuses: number[] = []
+    for (let i = 0; i < 11; i += 1) {
+      people.fakes.clock.advance(i < 10 ? 60_000 : 1)
+      statuses.push((await people.login({ email: ADMIN.email, password: 'wrong' }, home)).status)
+    }
+    expect(statuses).toEqual([...Array<number>(10).fill(401), 429])
+    const guess = () =>
+      people.request('PUT', '/api/auth/password', {
+        body: { current_password: 'wrong', new_password: 'amber lanterns over water' },
+        headers: { authorization: `Bearer ${token}` },
+      })
+    const guesses: number[] = []
+    for (let i = 0; i < 11; i += 1) guesses.push((await guess()).status)
+    expect(guesses).toEqual([...Array<number>(10).fill(401), 429])
+  })
 })
