@@ -6,6 +6,9 @@ import { openTo, type ResourceSource } from '#server/kernel/resources'
 /** A match that may belong to no project. */
 type Found = Resource & { rank: number }
 
+/** The best matches, which pages show; further ones are counted alone. To show a page all before it are sorted. */
+const MOST_SHOWN = 500
+
 /** As every source orders its own, so that pages follow one another without a gap or a repetition. */
 function inOrder(a: Found, b: Found): number {
   return (
@@ -29,20 +32,21 @@ export function createSearch(options: {
      */
     async find(actor: Actor, text: string, paging: Paging) {
       const [limit, offset] = limits(paging)
+      const end = Math.min(offset + limit, MOST_SHOWN)
       const found = options.sources().flatMap((source) => {
         if (source.access === 'developer' && mayOnlyRead(actor)) return []
         return [
           openTo(actor, source).search(
             source.access === 'developer' ? developerProjects(actor) : visibleProjects(actor),
             text,
-            offset + limit,
+            offset < end ? end : 0,
           ),
         ]
       })
       const templates = await options.templates(text)
       const rows: Resource[] = [...found.flatMap((part): Found[] => part.rows), ...templates]
         .sort(inOrder)
-        .slice(offset, offset + limit)
+        .slice(offset, end)
       const total = found.reduce((sum, part) => sum + part.total, templates.length)
       return paged({ rows, total }, paging)
     },

@@ -73,6 +73,27 @@ describe('search', () => {
       total: whole.total,
     })
   })
+  it('shows the best 500 and counts all: whoever asks for a page far behind has nothing gathered and sorted', async () => {
+    const { db } = api.kernel
+    const { id } = (await api.as('admin').post('/api/projects', { name: 'crowded' })).body.data
+    db.tx(() => {
+      for (let n = 0; n < 600; n += 1)
+        db.sql(
+          `INSERT INTO volumes (id, project_id, name, status, access, created_at, updated_at)
+           VALUES (?, ?, ?, 'ready', 'shared', '', '')`,
+        ).run(`vol_crowd${n}`, id, `crowd-${n}`)
+    })
+    const page = async (number: number, per_page: number) => {
+      const { body } = await api.as('admin').get(`/api/search?q=crowd-&page=${number}&per_page=${per_page}`)
+      return [body.data.length, body.total]
+    }
+    expect([await page(5, 100), await page(6, 100), await page(7, 80), await page(99_999_999, 100)]).toEqual([
+      [100, 600],
+      [0, 600],
+      [20, 600],
+      [0, 600],
+    ])
+  })
   it('counts nothing that the caller may not see; templates are there for everybody', async () => {
     expect((await api.as('outsider').get('/api/search?q=shop')).body).toMatchObject({
       data: [{ kind: 'template', name: 'EverShop' }],

@@ -8,7 +8,7 @@ import { Resource } from '#server/projects/schema'
 export default endpoint({
   summary: 'Search by name',
   description:
-    'Apps, databases, domains, redirects by their source, projects and whatever else has a name, best matches first. Finds nothing that the caller may not see.',
+    'Apps, databases, domains, redirects by their source, projects and whatever else has a name, best matches first: pages show 500 of them, `total` counts all. Finds nothing that the caller may not see.',
   access: 'self',
   query: v.strictObject({
     ...pagingEntries,
