@@ -1,4 +1,5 @@
 import type { Actor } from '#server/kernel/access'
+import type { PlatformEvent } from '#server/kernel/events'
 import type { OpenChannel } from './channels.ts'
 import type { Incoming } from './incoming.ts'
 import {
@@ -11,7 +12,7 @@ import {
   MAX_USER_SUBSCRIPTIONS,
   WINDOW_MS,
 } from './limits.ts'
-import type { Peer } from './ports.ts'
+import type { Peer, RealtimePorts } from './ports.ts'
 import type { Share, User } from './shares.ts'
 import type { Subscription } from './outlet.ts'
 
@@ -50,6 +51,16 @@ export const excess = (
   if (!user.starts.isLeft()) return 'Too many channels in a short time. Wait a few seconds, then try again.'
   return undefined
 }
+/** Whether a connection listens to an app that has just come to a project, or to something that came with it. */
+export const followsApp = (
+  { subscriptions }: Connection,
+  { app_id, project_id }: Pick<PlatformEvent, 'app_id' | 'project_id'>,
+  { locate }: Pick<RealtimePorts, 'locate'>,
+): boolean =>
+  [...subscriptions.values()].some(({ channel: { of, id } }) =>
+    of.noun === 'app' ? id === app_id : of.noun !== undefined && locate(of.noun, id) === project_id,
+  )
+
 /** Counts a message; false when it is one too many. */
 export const isWithinLimits = (
   connection: Connection,

@@ -2,7 +2,7 @@ import type { Actor } from '#server/kernel/access'
 import type { SessionEnd } from '#server/kernel/channels'
 import { ApiError } from '#server/kernel/errors'
 import { authorizeChannel, findChannel } from './channels.ts'
-import { type Connection, excess, isWithinLimits } from './connection.ts'
+import { type Connection, excess, followsApp, isWithinLimits } from './connection.ts'
 import { type Incoming, inputOf, readIncoming } from './incoming.ts'
 import {
   CHECKS_AT_ONCE,
@@ -222,6 +222,13 @@ export function createRealtime(
     }
   })
 
+  // Its logs, terminals, deployments and backups go where an app goes.
+  const stopHearingMoves = ports.events.subscribe((event) => {
+    if (event.type !== 'app.moved') return
+    for (const connection of [...connections.values()])
+      if (followsApp(connection, event, ports)) check(connection)
+  })
+
   const keepUp = (connection: Connection, now: number) => {
     const { peer } = connection
     const has_to_go = connection.ended_ms !== undefined && now - connection.ended_ms > FAREWELL_MS
@@ -327,6 +334,7 @@ export function createRealtime(
     },
     stop() {
       stopHearing()
+      stopHearingMoves()
       turns.stop()
       for (const connection of [...connections.values()])
         end(

@@ -70,6 +70,16 @@ export function createRealtimeBench() {
     users.set(who.user_id, {})
     return who
   }
+  /** Projects of what there is. */
+  const places: Record<string, string> = {
+    app_1: 'prj_1',
+    dep_1: 'prj_1',
+    db_1: 'prj_1',
+    bkp_1: 'prj_1',
+    prj_1: 'prj_1',
+    app_2: 'prj_2',
+    prj_2: 'prj_2',
+  }
   const channels: Channel[] = [
     { name: 'apps/:id', kind: 'events', noun: 'app', events: (app_id) => ({ app_id }) },
     { name: 'apps/:id/logs', kind: 'log', noun: 'app', log: runtime },
@@ -107,18 +117,7 @@ export function createRealtimeBench() {
     log: kernel.log,
     events,
     channels: () => channels,
-    locate: (_noun, id) =>
-      id.startsWith('app_many')
-        ? 'prj_1'
-        : {
-            app_1: 'prj_1',
-            dep_1: 'prj_1',
-            db_1: 'prj_1',
-            bkp_1: 'prj_1',
-            prj_1: 'prj_1',
-            app_2: 'prj_2',
-            prj_2: 'prj_2',
-          }[id],
+    locate: (_noun, id) => (id.startsWith('app_many') ? 'prj_1' : places[id]),
     refresh(who) {
       const change = users.get(who.user_id)
       if (!change) throw new ApiError('UNAUTHORIZED', 'ended')
@@ -149,6 +148,7 @@ export function createRealtimeBench() {
     events,
     logs,
     users,
+    places,
     /** How many subscriptions listen to what apps print. */
     listening: () => readers.size,
     /** One more line of an app. */

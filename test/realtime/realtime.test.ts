@@ -218,6 +218,25 @@ describe('who may listen', () => {
     expect(types(peer)).toEqual(['subscribed'])
     expect(other.peer.closed).toBeUndefined()
   })
+  it('ends at once where an app goes to a project that the listener has no part in, with all that goes along', () => {
+    const { peer, subscribe } = harness.connect(harness.actor('ada', 'viewer'))
+    const other = harness.connect(harness.actor('bob', 'viewer'))
+    for (const channel of ['apps/app_1', 'apps/app_1/logs', 'deployments/dep_1', 'databases/db_1']) {
+      subscribe(channel)
+      if (channel.startsWith('databases')) other.subscribe(channel)
+    }
+    Object.assign(harness.places, { app_1: 'prj_2', dep_1: 'prj_2', bkp_1: 'prj_2' })
+    harness.event('app.moved', { app_id: 'app_1', project_id: 'prj_2' })
+    harness.print('of the other project')
+    harness.line('of the other project')
+    harness.event('database.running', { app_id: null, payload: { database_id: 'db_1' } })
+    expect(texts(peer.received)).toEqual([])
+    expect(types(peer).filter((type) => type !== 'subscribed')).toEqual([
+      ...['error', 'error', 'error'],
+      'database.running',
+    ])
+    expect(types(other.peer)).toEqual(['subscribed', 'database.running'])
+  })
   it('asks again every 60 seconds, in case a change was not announced', () => {
     const who = harness.actor('ada', 'viewer')
     const { peer, subscribe } = harness.connect(who)
