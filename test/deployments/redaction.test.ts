@@ -196,7 +196,7 @@ it('a log that goes on in another process still hides them, and so does one of a
     host: 'other.example.com',
     token: PASSWORD,
   })
-  logs.protect(id)
+  await logs.protect(id)
   logs.append(id, 'start', 'stdout', `more ${PASSWORD}`)
   expect(logs.tail(id, 2).map(({ text }) => text)).toEqual(['again [redacted]', 'more [redacted]'])
 })
