@@ -10,7 +10,10 @@ type HealthCheck = ReleaseSettings['health_check']
 const STRICT_STREAK = 3
 const FIRST_INTERVAL_MS = 10
 
-/** Status of a GET, or undefined without an answer; also when `signal` aborts first. */
+/**
+ * Status of a GET, or undefined without one in time, also where a byte of it comes now and then; and when
+ * `signal` aborts first.
+ */
 export function probeHttp(
   address: string,
   port: number,
@@ -18,6 +21,7 @@ export function probeHttp(
   timeout_ms: number,
   signal?: AbortSignal,
 ): Promise<number | undefined> {
+  const limit = AbortSignal.timeout(timeout_ms)
   return new Promise((resolve) => {
     const request = get(
       {
@@ -25,7 +29,7 @@ export function probeHttp(
         port,
         path,
         agent: false,
-        ...(signal ? { signal } : {}),
+        signal: signal ? AbortSignal.any([signal, limit]) : limit,
         headers: { 'user-agent': 'Portreeve-Probe', accept: '*/*', host: 'localhost' },
       },
       (response) => {
@@ -33,9 +37,7 @@ export function probeHttp(
         resolve(response.statusCode)
       },
     )
-    request
-      .setTimeout(timeout_ms, () => request.destroy(new Error('timeout')))
-      .once('error', () => resolve(undefined))
+    request.once('error', () => resolve(undefined))
   })
 }
 

@@ -1,14 +1,19 @@
 import { createServer, type Socket } from 'node:net'
 import { afterEach, describe, expect, it } from 'vitest'
-import { waitUntilReady } from '#server/deployments/probe'
+import { probeHttp, waitUntilReady } from '#server/deployments/probe'
 
 const closers: (() => void)[] = []
 afterEach(() => closers.splice(0).forEach((close) => close()))
 
-/** A port on which connections are accepted and nothing is ever answered. */
-async function mute(): Promise<{ port: number; asked: Promise<unknown> }> {
+/** A port on which connections are accepted and nothing is ever answered, or a byte now and then. */
+async function mute(first = '', rest = ''): Promise<{ port: number; asked: Promise<unknown> }> {
   const sockets: Socket[] = []
-  const server = createServer((socket) => void sockets.push(socket.on('error', () => undefined)))
+  const server = createServer((socket) => {
+    sockets.push(socket.on('error', () => undefined))
+    socket.write(first)
+    const drip = setInterval(() => rest && socket.write(rest), 10)
+    socket.once('close', () => clearInterval(drip))
+  })
   const asked = new Promise((resolve) => server.once('connection', resolve))
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
   closers.push(() => {
@@ -27,6 +32,11 @@ describe('probes of an instance', () => {
     await asked
     stop.abort()
     await expect(ready).rejects.toThrow(/abort/i)
+  })
+
+  it('end in their time limit, although the app sends a byte of its answer now and then', async () => {
+    const { port } = await mute('HTTP/1.1 200 OK\r\nX-Long: ', 'x')
+    expect(await probeHttp('127.0.0.1', port, '/', 100)).toBeUndefined()
   })
 
   it('never take this machine for an instance that has no address', async () => {
