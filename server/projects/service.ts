@@ -11,7 +11,7 @@ import {
 import type { AuditTrail } from '#server/kernel/audit'
 import type { Clock } from '#server/kernel/clock'
 import type { Db } from '#server/kernel/db'
-import { conflict, forbidden, invalid, notFound } from '#server/kernel/errors'
+import { badRequest, conflict, forbidden, invalid, notFound } from '#server/kernel/errors'
 import type { Events } from '#server/kernel/events'
 import { newId } from '#server/kernel/ids'
 import { orThrow } from '#server/kernel/or-throw'
@@ -40,6 +40,8 @@ export interface ProjectOptions {
 
 /** Name of the project that a fresh installation has. */
 const DEFAULT_NAME = 'default'
+/** Resources of all kinds that are gathered and ordered for one answer. */
+const MOST_SORTED = 5_000
 /** Projects that `me` lists at most. */
 const MANY = 1_000
 const RANK = { viewer: 1, developer: 2, owner: 3 } as const
@@ -237,6 +239,10 @@ export function createProjects(options: ProjectOptions) {
       const sources = sourcesFor(actor, project_id).filter(({ kind }) => isWanted(query.kind, kind))
       const [limit, offset, sort] = limits(query)
       if (sort?.length) {
+        if (sources.reduce((sum, { count }) => sum + count(project_id), 0) > MOST_SORTED)
+          throw badRequest(
+            `sort: more than ${MOST_SORTED} resources are not ordered by one field. Narrow them by kind, or leave it out.`,
+          )
         const all = sources.flatMap((one): Resource[] => one.list(project_id, one.count(project_id), 0))
         return paged({ rows: sortRows(all, sort).slice(offset, offset + limit), total: all.length }, query)
       }

@@ -49,3 +49,23 @@ it('an administrator makes as many as the installation needs', async () => {
   fill(100, 'admin')
   expect((await make('admin')).status).toBe(201)
 })
+it('everything in a project is ordered by one field up to 5,000 resources: others wait while it is sorted', async () => {
+  const { id } = (await api.as('owner').post('/api/projects', { name: 'crowded' })).body.data
+  const { db } = api.kernel
+  const insert = (from: number, to: number) =>
+    db.tx(() => {
+      for (let n = from; n < to; n += 1)
+        db.sql(
+          `INSERT INTO volumes (id, project_id, name, status, access, created_at, updated_at)
+           VALUES (?, ?, ?, 'ready', 'shared', '', '')`,
+        ).run(`vol_crowd${n}`, id, `crowd-${n}`)
+    })
+  const ask = (query: string) => api.as('owner').get(`/api/projects/${id}/resources?${query}`)
+  insert(0, 5_000)
+  expect((await ask('sort=name')).body).toMatchObject({ total: 5_000, data: { length: 20 } })
+  insert(5_000, 5_001)
+  const { status, body } = await ask('sort=name')
+  expect([status, body.error.message]).toEqual([400, expect.stringMatching(/^sort: .*5000.* kind/)])
+  expect((await ask('sort=name&kind=app')).body.total).toBe(0)
+  expect((await ask('page=2')).body).toMatchObject({ total: 5_001, data: { length: 20 } })
+})
