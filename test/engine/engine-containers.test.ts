@@ -447,3 +447,12 @@ describe('logs', () => {
     })
   })
 })
+
+test('a command that floods its output is read at a pace that nobody feels, and its last lines come whole', async () => {
+  const { exit_code, texts } = await run('seq 1 600000; echo the end', { timeout_ms: 60_000 })
+  expect(exit_code).toBe(0)
+  expect(texts.slice(0, 1_000)).toEqual(Array.from({ length: 1_000 }, (_, at) => `${at + 1}`))
+  expect(texts.slice(-3)).toEqual(['599999', '600000', 'the end'])
+  expect(texts.filter((text) => text.startsWith('More is printed'))).toHaveLength(1)
+  expect(texts.length).toBeLessThan(200_000)
+})

@@ -1,19 +1,17 @@
 import type { Connection } from '../connection.ts'
 import type { DiskRoom } from '../disk-room.ts'
 import { containerBody } from './body.ts'
-import { containerLogs } from './logs.ts'
 import type { Containers } from './containers.ts'
 import { EngineError, type RunOnceSpec, type RunResult } from '../engine.ts'
 import { aborted } from '../failures.ts'
 import { prepare } from './files.ts'
 import { guardLayer } from './layer-guard.ts'
 import { layerBytes } from './layer-size.ts'
-import { initError, startError } from './start-failure.ts'
+import { createOneOffLogs, LOG_TAIL_MS } from './one-off-log.ts'
+import { startError } from './start-failure.ts'
 import type { Volumes } from '../volumes.ts'
 
-/** After the end of a command, its last lines may take this long to arrive. */
-const LOG_TAIL_MS = 3_000
-
+type OneOffLog = ReturnType<ReturnType<typeof createOneOffLogs>>
 interface Host {
   connection: Connection
   containers: Containers
@@ -26,6 +24,7 @@ interface Host {
 /** Runs commands to their end in containers of their own. */
 export function createOneOffs(host: Host) {
   const { containers, volumes } = host
+  const logOf = createOneOffLogs(host)
   return async function runOnce(spec: RunOnceSpec, signal: AbortSignal): Promise<RunResult> {
     if (signal.aborted) throw aborted('The command')
     const name = `${spec.release_id}-${spec.purpose}`
@@ -40,7 +39,8 @@ export function createOneOffs(host: Host) {
       )
       await prepare(host.connection, containers, { id, spec }, signal)
       await containers.start(id, signal)
-      const { timed_out } = await watch(host, id, spec, signal)
+      const log = logOf(id, spec.onLog)
+      const { timed_out } = await watch(host, { id, spec, log }, signal)
       const info = timed_out ? undefined : await containers.find(id)
       return {
         exit_code: info?.State.ExitCode ?? 137,
@@ -70,31 +70,10 @@ async function makeRoom(containers: Containers, name: string): Promise<void> {
   await containers.remove(leftover.Id)
 }
 
-/** Hands on log lines until the container has ended and its log is read. */
-async function follow(
-  { connection, containers }: Host,
-  id: string,
-  spec: RunOnceSpec,
-  signal: AbortSignal,
-): Promise<void> {
-  for await (const line of containerLogs(
-    connection,
-    containers,
-    id,
-    { follow: true, until_exit: true },
-    signal,
-  )) {
-    const failure = initError(line.text)
-    if (failure) throw failure
-    spec.onLog(line)
-  }
-}
-
 /** Waits for the end of a started command and of its log, at most until its time limit. */
 async function watch(
   host: Host,
-  id: string,
-  spec: RunOnceSpec,
+  { id, spec, log }: { id: string; spec: RunOnceSpec; log: OneOffLog },
   signal: AbortSignal,
 ): Promise<{ timed_out: boolean }> {
   const stop = new AbortController()
@@ -115,7 +94,7 @@ async function watch(
       stop.abort()
     },
   })
-  const following = follow(host, id, spec, stop.signal)
+  const following = log.follow(stop.signal)
   following.catch(() => {})
   try {
     await host.connection.call({
@@ -141,5 +120,6 @@ async function watch(
     signal.removeEventListener('abort', abort)
   }
   if (excess) throw excess
+  if (!signal.aborted) await log.finish()
   return { timed_out }
 }
