@@ -9,6 +9,7 @@ import { newId } from '#server/kernel/ids'
 import type { Log } from '#server/kernel/log'
 import { limits, paged, type Paging } from '#server/kernel/schemas'
 import type { Wanted } from '#server/kernel/page'
+import type { ClockTrust } from './clock-trust.ts'
 import { type BackupRepository, PLATFORM_PROJECT } from './repository.ts'
 import { expiries, type Retention, selectExpired } from './retention.ts'
 import { createScheduleRepository, type ScheduleRow } from './schedule-repository.ts'
@@ -35,6 +36,7 @@ export interface ScheduleOptions {
     exists(target: NewBackup['target'], id: string | null): boolean
   }
   destinationExists(id: string): boolean
+  clock_trust: ClockTrust
 }
 
 /** A slot that begins this late was missed: Portreeve was down or its clock was set. */
@@ -230,6 +232,7 @@ export function createSchedules(options: ScheduleOptions) {
     /** Begins what is due. A fault of one schedule keeps no other from its turn. */
     pass(): number {
       mendAhead()
+      options.clock_trust.isTrusted()
       const due = repository.due(clock.iso())
       for (const row of due) {
         try {
@@ -245,6 +248,7 @@ export function createSchedules(options: ScheduleOptions) {
       const row = repository.find(id)
       if (!row) return
       const rules = JSON.parse(row.retention) as Retention
+      if (rules.days !== undefined && !options.clock_trust.isTrusted()) return noteExpiries(row)
       const expired = selectExpired(backups.succeededOf(id), rules, {
         now: clock.now(),
         timezone: row.timezone,

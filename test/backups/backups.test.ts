@@ -294,6 +294,31 @@ describe('schedules', () => {
     await at(Date.parse(next_run_at))
     expect(await total()).toBe(2)
   })
+  it('delete nothing by its age for a day after the clock went far ahead, since it may be wrong', async () => {
+    await make({ retention: { days: 7 } })
+    const oneMore = async () => {
+      await passAt((await list())[0].next_run_at)
+      return total()
+    }
+    for (const made of [1, 2, 3]) expect(await oneMore()).toBe(made)
+    const right = api.kernel.clock.now()
+    api.kernel.clock.set('2036-01-01T00:00:00.000Z')
+    await passAt('2036-01-01T00:01:00.000Z')
+    expect(await total()).toBe(4)
+    api.kernel.clock.set(new Date(right).toISOString())
+    for (const minute of [1, 2]) await passAt(new Date(right + minute * 60_000).toISOString())
+    for (const made of [5, 6]) expect(await oneMore()).toBe(made)
+  })
+  it('go on deleting by age where that time has really passed, a day later', async () => {
+    await make({ retention: { days: 7 } })
+    const [{ next_run_at }] = await list()
+    await passAt(next_run_at)
+    await passAt(dayAfter(30, '12:00:00.000'))
+    expect(await total()).toBe(2)
+    for (let hour = 0; hour < 48; hour += 1)
+      await passAt(new Date(api.kernel.clock.now() + 3_600_000).toISOString())
+    expect([await total(), (await api.as('admin').get('/api/backups')).body.data.length]).toEqual([3, 3])
+  })
   it('are read in their time zone, also where its clock changes', async () => {
     const { body } = await make({ timezone: 'Europe/Berlin', cron: '0 12 * * *' })
     const summer = new Intl.DateTimeFormat('en-GB', {

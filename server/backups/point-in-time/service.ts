@@ -11,10 +11,11 @@ import { tellOf } from './context.ts'
 import { defineRecoverJob, RECOVER_KIND, type RecoverOptions, type RecoverPayload } from './recover-job.ts'
 import type { ArchiveRow } from './repository.ts'
 import { createShipping } from './shipping.ts'
+import type { ClockTrust } from '../clock-trust.ts'
 import { copyFor, leftover, windowOf } from './windows.ts'
 
 type DatabaseRow = NonNullable<ReturnType<Databases['find']>>
-export type PointInTimeOptions = Omit<RecoverOptions, 'pass'> & { audit: AuditTrail }
+export type PointInTimeOptions = Omit<RecoverOptions, 'pass'> & { audit: AuditTrail; clock_trust: ClockTrust }
 
 const COPY_EVERY_MS = 24 * 3_600_000
 const TRY_AGAIN_MS = 15 * 60_000
@@ -79,7 +80,8 @@ export function createPointInTime(options: PointInTimeOptions) {
   /** A first copy, and one a day. One that failed is tried again after a while. */
   function copyWhenDue(archive: ArchiveRow): void {
     const copies = repository.copies(archive.id)
-    const last = copies.at(-1)
+    // One that lies ahead was made while the clock was wrong.
+    const last = copies.findLast(({ created_at }) => Date.parse(created_at) - clock.now() < TRY_AGAIN_MS)
     const since = last ? clock.now() - Date.parse(last.created_at) : Number.POSITIVE_INFINITY
     if (since < (last?.status === 'ready' ? COPY_EVERY_MS : TRY_AGAIN_MS)) return
     if (isAtWork(archive.id)) return
@@ -106,7 +108,9 @@ export function createPointInTime(options: PointInTimeOptions) {
   }
 
   async function drop(archive: ArchiveRow, signal: AbortSignal): Promise<void> {
-    const { whole, copies, before } = databases.find(archive.database_id)
+    const is_there = databases.find(archive.database_id) !== undefined
+    if (is_there && !options.clock_trust.isTrusted()) return
+    const { whole, copies, before } = is_there
       ? leftover(archive, repository.copies(archive.id), clock.now())
       : { whole: true, copies: repository.copies(archive.id), before: undefined }
     const has_pieces = whole || before !== undefined

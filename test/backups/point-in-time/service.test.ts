@@ -112,6 +112,27 @@ describe('the log of a database', () => {
     const pieces = files().filter((path) => !path.includes('.tar.'))
     expect(pieces.map((path) => path.split('/').at(-1)!).sort()[0]! >= first).toBe(true)
   })
+  it('is copied daily again after the clock was far ahead for a while', async () => {
+    await commit()
+    const right = api.fakes.clock.now()
+    api.fakes.clock.set('2036-01-01T00:00:00.000Z')
+    await commit()
+    api.fakes.clock.set(new Date(right + DAY_MS + 60_000).toISOString())
+    const copies = () => files().filter((path) => path.includes('.tar.')).length
+    const before = copies()
+    for (const _again of [1, 2, 3]) await commit()
+    expect(copies()).toBe(before + 1)
+  })
+  it('that ended is not dropped by a clock that is far ahead for a while', async () => {
+    await commit()
+    await api.as('developer').put(`/api/databases/${id}`, { point_in_time: { enabled: false } })
+    await settle()
+    const kept = files()
+    await api.services.backups.point_in_time.tidy()
+    api.fakes.clock.set('2036-01-01T00:00:00.000Z')
+    await api.services.backups.point_in_time.tidy()
+    expect(files()).toEqual(kept)
+  })
   it('is turned on or off by saying so only: a change of the days leaves it as it is', async () => {
     const put = (point_in_time: object) => api.as('developer').put(`/api/databases/${id}`, { point_in_time })
     await put({ days: 5 })

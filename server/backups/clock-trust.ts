@@ -1,0 +1,59 @@
+import type { Clock } from '#server/kernel/clock'
+import type { Db } from '#server/kernel/db'
+import type { Log } from '#server/kernel/log'
+import { createMeta } from '#server/kernel/meta'
+
+const HOUR_MS = 3_600_000
+const DAY_MS = 24 * HOUR_MS
+const KEY = 'backup_clock'
+
+interface Seen {
+  /** When somebody looked last; written down once an hour. */
+  at_ms: number
+  /** When it was found to have gone ahead; absent while it is trusted. */
+  doubted_ms?: number
+}
+/** Whether the clock may decide which backups are too old. */
+export interface ClockTrust {
+  /** Looks at the clock; to be called again and again. */
+  isTrusted(): boolean
+}
+
+/**
+ * A clock that goes ahead by more than a day is wrong, or Portreeve was not running for so long. Nobody can tell which,
+ * and a wrong one makes every backup too old at once: so for a day nothing is deleted by its age, in which somebody
+ * may set it right. Where that time has really passed, it is all the same a day later.
+ */
+export function createClockTrust({
+  db,
+  clock,
+  log,
+}: {
+  db: Db
+  clock: Clock
+  log: Pick<Log, 'warn'>
+}): ClockTrust {
+  const meta = createMeta(db)
+  const stored = meta.get(KEY)
+  let seen: Seen | undefined = stored === undefined ? undefined : (JSON.parse(stored) as Seen)
+  const note = (next: Seen) => meta.set(KEY, JSON.stringify((seen = next)))
+  return {
+    isTrusted() {
+      const now = clock.now()
+      if (seen === undefined) note({ at_ms: now })
+      const { at_ms, doubted_ms } = seen!
+      const ahead_ms = now - at_ms
+      // Set right again.
+      if (ahead_ms < 0) note({ at_ms: now })
+      else if (ahead_ms > DAY_MS && doubted_ms === undefined) {
+        note({ at_ms: now, doubted_ms: now })
+        log.warn(
+          'The clock went ahead by more than a day, or Portreeve was not running for so long. No backup is deleted by its age for a day: set the clock if it is wrong.',
+          { hours: Math.floor(ahead_ms / HOUR_MS) },
+        )
+      } else if (doubted_ms !== undefined && now - doubted_ms > DAY_MS) note({ at_ms: now })
+      else if (ahead_ms > HOUR_MS) note({ ...seen!, at_ms: now })
+      return seen!.doubted_ms === undefined
+    },
+  }
+}
