@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { mkdir, readdir, realpath, rm, rmdir, stat } from 'node:fs/promises'
+import { lstat, mkdir, readdir, realpath, rm, rmdir, stat } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { basename, dirname, join } from 'node:path'
 import { removeTree } from '#server/kernel/removal'
@@ -29,11 +29,17 @@ export async function removeSession(directory: string): Promise<void> {
 }
 
 /**
- * Removes what a crash left: sessions end with their run, so whatever is there at the start belongs to none.
+ * Removes what a crash left: sessions end with their run, so whatever is there at the start belongs to none. Among
+ * temporary files another user may have made a folder of such a name, and could put a link in the place of one that is
+ * being emptied: it is left.
  */
-async function removeSessions(prefix: string): Promise<void> {
+async function removeSessions(prefix: string, identity: Identity | undefined): Promise<void> {
+  const owners = [process.getuid?.(), identity?.uid]
   for (const name of await readdir(dirname(prefix))) {
-    if (name.startsWith(basename(prefix))) await removeSession(join(dirname(prefix), name))
+    if (!name.startsWith(basename(prefix))) continue
+    const path = join(dirname(prefix), name)
+    const found = await lstat(path).catch(() => undefined)
+    if (found && owners.includes(found.uid)) await removeSession(path)
   }
 }
 
@@ -49,7 +55,7 @@ export async function prepareSessions(
   await mkdir(work_directory, { recursive: true, mode: 0o711 })
   const directory = await realpath(work_directory)
   const own = join(directory, 'session-')
-  await removeSessions(own)
+  await removeSessions(own, identity)
   if (!identity || (await isReachable(directory))) return own
   const parent = await stat('/var/tmp').then(
     () => '/var/tmp',
@@ -59,6 +65,6 @@ export async function prepareSessions(
     parent,
     `portreeve-git-${createHash('sha256').update(directory).digest('hex').slice(0, 16)}-`,
   )
-  await removeSessions(prefix)
+  await removeSessions(prefix, identity)
   return prefix
 }
