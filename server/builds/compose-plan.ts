@@ -58,8 +58,15 @@ function describe({ name, image, build, public_port, replicas, one_off }: Compos
   return { field: `services.${name}`, value: traits.join(', '), source: 'compose file' }
 }
 
+/** A plan is kept with each deployment: what a stranger's file puts into it is bounded. */
+const MOST_NOTES = 500
+const LONGEST_PATH = 300
+const few = (notes: ComposePlan['taken']): ComposePlan['taken'] =>
+  notes.slice(0, MOST_NOTES).map(({ path, text }) => ({ path: path.slice(0, LONGEST_PATH), text }))
+
 /** What is shown of a compose file where other apps have the plan of their build. */
-export function composeBuildPlan(plan: ComposePlan): BuildPlan {
+export function composeBuildPlan({ taken, ignored, surprising, ...plan }: ComposePlan): BuildPlan {
+  const notes = { taken: few(taken), ignored: few(ignored), surprising: few(surprising) }
   const main = mainService(plan.services)
   return {
     stack: 'compose',
@@ -83,8 +90,8 @@ export function composeBuildPlan(plan: ComposePlan): BuildPlan {
         value: 'left out',
         source: 'none of its profiles is active',
       })),
-      ...plan.surprising.map(({ path, text }) => ({ field: path, value: 'volume', source: text })),
-      ...plan.ignored.map(({ path, text }) => ({ field: path, value: 'ignored', source: text })),
+      ...notes.surprising.map(({ path, text }) => ({ field: path, value: 'volume', source: text })),
+      ...notes.ignored.map(({ path, text }) => ({ field: path, value: 'ignored', source: text })),
     ],
     compose: {
       services: plan.services.map((service) => ({
@@ -105,8 +112,8 @@ export function composeBuildPlan(plan: ComposePlan): BuildPlan {
         required,
         default: fallback,
       })),
-      taken: plan.taken,
-      ignored: plan.ignored,
+      taken: notes.taken,
+      ignored: notes.ignored,
     },
   }
 }

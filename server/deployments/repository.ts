@@ -26,6 +26,10 @@ export interface DeploymentRow {
   live_at: string | null
   finished_at: string | null
 }
+/** A deployment as lists have it: a plan may hold a Dockerfile of a megabyte. */
+export type ListedDeployment = Omit<DeploymentRow, 'plan'>
+const LISTED =
+  'id, app_id, project_id, number, status, trigger, request, branch, commit_sha, commit_message, commit_author, image, release_id, failure, job_id, created_by, created_at, started_at, live_at, finished_at'
 /** What was asked for; JSON of `deployments.request`. */
 export interface DeploymentRequest {
   branch?: string
@@ -150,12 +154,18 @@ export function createDeploymentRepository(db: Db) {
       project_ids: readonly string[] | undefined,
       filter: { app_id?: Wanted; status?: Wanted; trigger?: Wanted },
       ...span: Span
-    ): Page<DeploymentRow> =>
-      selectPage(db, { table: 'deployments', counted: true, project_ids, equals: filter }, span),
-    history(app_id: string, ...[limit, offset, sort]: Span): Page<DeploymentRow> {
+    ): Page<ListedDeployment> =>
+      selectPage(
+        db,
+        { table: 'deployments', columns: LISTED, counted: true, project_ids, equals: filter },
+        span,
+      ),
+    history(app_id: string, ...[limit, offset, sort]: Span): Page<ListedDeployment> {
       const rows = db
-        .sql(`SELECT * FROM deployments WHERE app_id = ? ${orderBy(sort, 'number DESC')} LIMIT ? OFFSET ?`)
-        .all(app_id, limit, offset) as DeploymentRow[]
+        .sql(
+          `SELECT ${LISTED} FROM deployments WHERE app_id = ? ${orderBy(sort, 'number DESC')} LIMIT ? OFFSET ?`,
+        )
+        .all(app_id, limit, offset) as ListedDeployment[]
       return { rows, total: counted(db, 'deployments', [app_id]) }
     },
     /** Forgets some of all but the newest deployments of an app, with their releases; returns how many. */

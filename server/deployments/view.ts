@@ -1,12 +1,12 @@
 import type { Failure, StepRow } from '#server/kernel/jobs/definition'
-import { requestOf, type DeploymentRow } from './repository.ts'
+import { requestOf, type DeploymentRow, type ListedDeployment } from './repository.ts'
 import type { Deployment } from './schema.ts'
 
 const between = (from: string | null, to: string | null): number | null =>
   from && to ? Math.max(0, Date.parse(to) - Date.parse(from)) : null
 
 /** What a list shows of a deployment. */
-export function summaryOf(row: DeploymentRow) {
+export function summaryOf(row: ListedDeployment) {
   const failure = row.failure ? (JSON.parse(row.failure) as Failure) : null
   return {
     id: row.id,

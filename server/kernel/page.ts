@@ -61,6 +61,8 @@ export interface Page<T> {
 /** What a list may show: projects (undefined: all) and equality filters. */
 export interface PageQuery {
   table: string
+  /** Those that the rows have; all where none are named. Of a hundred rows nobody reads what each has megabytes of. */
+  columns?: string
   project_ids: readonly string[] | undefined
   /** Column -> value, or several of which one must fit; undefined values do not filter. */
   equals?: Record<string, Wanted>
@@ -110,7 +112,9 @@ export function selectPage<T>(db: Db, query: PageQuery, [limit, offset, sort]: S
   }
   const clause = parts.length ? `WHERE ${parts.join(' AND ')}` : ''
   const rows = db
-    .sql(`SELECT * FROM ${query.table} ${clause} ${orderBy(sort, 'rowid DESC')} LIMIT ? OFFSET ?`)
+    .sql(
+      `SELECT ${query.columns ?? '*'} FROM ${query.table} ${clause} ${orderBy(sort, 'rowid DESC')} LIMIT ? OFFSET ?`,
+    )
     .all(...values, limit, offset) as T[]
   return {
     rows,
@@ -143,7 +147,7 @@ function equalities(equals: NonNullable<PageQuery['equals']>): { parts: string[]
  */
 function merged<T>(
   db: Db,
-  { table, where = 'TRUE' }: PageQuery,
+  { table, columns = '*', where = 'TRUE' }: PageQuery,
   project_ids: readonly string[],
   limit: number,
   offset: number,
@@ -157,7 +161,7 @@ function merged<T>(
   const values = project_ids.flatMap((id) => [id, limit + offset])
   return db
     .sql(
-      `SELECT * FROM ${table} WHERE rowid IN (SELECT n FROM (${newest}) ORDER BY n DESC LIMIT ? OFFSET ?) ORDER BY rowid DESC`,
+      `SELECT ${columns} FROM ${table} WHERE rowid IN (SELECT n FROM (${newest}) ORDER BY n DESC LIMIT ? OFFSET ?) ORDER BY rowid DESC`,
     )
     .all(...values, limit, offset) as T[]
 }

@@ -6,7 +6,8 @@ import type { Config } from '#server/kernel/config'
 import type { Db } from '#server/kernel/db'
 import { answeredWithin, shared } from '#server/kernel/deadline'
 import { notFound } from '#server/kernel/errors'
-import type { Failure, JobRow } from '#server/kernel/jobs/definition'
+import type { Failure } from '#server/kernel/jobs/definition'
+import type { ListedJob } from '#server/kernel/jobs/repository'
 import type { Jobs } from '#server/kernel/jobs/jobs'
 import { limits, paged, type Paging } from '#server/kernel/schemas'
 import type { Wanted } from '#server/kernel/page'
@@ -50,7 +51,7 @@ export function createSystem({
 }: SystemOptions) {
   const started_at = clock.iso()
   const started_ms = clock.monotonic_ms()
-  const viewOf = (row: JobRow) => {
+  const viewOf = (row: ListedJob) => {
     const steps = jobs.steps(row.id)
     const failure = row.failure ? (JSON.parse(row.failure) as Failure) : null
     return {

@@ -1,4 +1,5 @@
 import { expect, it } from 'vitest'
+import { composeBuildPlan } from '#server/builds/compose-plan'
 import { memoryTree } from '#server/builds/source-tree'
 import { type ComposeError, parseCompose } from '#server/compose/parse'
 
@@ -92,4 +93,14 @@ it('what sixty services really share is taken', () => {
   })
   for (const { mounts } of plan.services)
     expect(mounts.map(({ path }) => path)).toEqual(['/etc/app/a.yaml', '/etc/app/b/c.yaml', '/app.conf'])
+})
+it('a plan names five hundred keys of a kind at most, and no path at any length', () => {
+  const keys = lines(90, (i) => `  x-${'k'.repeat(900)}${i}: a`)
+  const services = lines(58, (i) => `  s${i}: {image: a, <<: *list}`)
+  const plan = composeBuildPlan(parseCompose(`x-list: &list\n${keys}\nservices:\n${services}`))
+  expect([plan.compose?.ignored.length, plan.compose?.ignored[0]?.path.length]).toEqual([
+    500,
+    expect.any(Number),
+  ])
+  expect(JSON.stringify(plan).length).toBeLessThan(1_000_000)
 })

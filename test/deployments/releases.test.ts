@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, it } from 'vitest'
-import type { Db } from '#server/kernel/db'
 import { createTestApi, type TestApi } from '#test/support/api'
+import { largestAnswer } from '#test/support/answers'
 import { mostChangedAtOnce } from '#test/support/changes'
 
 const RELEASES = 30
@@ -30,36 +30,6 @@ beforeEach(async () => {
 })
 afterEach(() => api.close())
 
-/** Characters of the largest answer of the database while some work went on. */
-async function largestAnswer(db: Db, work: () => Promise<unknown>): Promise<number> {
-  const { sql } = db
-  let most = 0
-  const measure = (answer: unknown) => {
-    most = Math.max(most, JSON.stringify(answer ?? null).length)
-    return answer
-  }
-  db.sql = (text) => {
-    const watched: ReturnType<Db['sql']> = new Proxy(sql(text), {
-      get(statement, name) {
-        const value = Reflect.get(statement, name) as unknown
-        if (typeof value !== 'function') return value
-        return (...given: unknown[]) => {
-          const answer = Reflect.apply(value, statement, given) as unknown
-          if (answer === statement) return watched
-          return name === 'all' || name === 'get' ? measure(answer) : answer
-        }
-      },
-    })
-    return watched
-  }
-  try {
-    await work()
-  } finally {
-    db.sql = sql
-  }
-  return most
-}
-
 it('a deployment, a clean-up and a rollback read no more than one release with what is sealed in it', async () => {
   const most = await largestAnswer(api.kernel.db, async () => {
     expect((await api.as('developer').post(`/api/apps/${app_id}/restart`)).status).toBeLessThan(300)
@@ -83,4 +53,15 @@ it('new credentials take the place of old ones in one release after the other', 
     expect(releases.environment(`rel_before${n}`)).toMatchObject({
       URL: `postgres://${NEW.username}:${NEW.password}@orders`,
     })
+})
+
+it('lists of deployments and jobs are read without plans and without what jobs have found out', async () => {
+  const { db } = api.kernel
+  db.sql('UPDATE deployments SET plan = ?').run(JSON.stringify({ dockerfile: LONG.repeat(5) }))
+  db.sql('UPDATE jobs SET state = ?').run(JSON.stringify({ plan: LONG.repeat(5) }))
+  const most = await largestAnswer(db, async () => {
+    for (const path of [`/api/apps/${app_id}/deployments`, '/api/deployments', '/api/system/jobs'])
+      expect([path, (await api.as('viewer').get(path)).status]).toEqual([path, 200])
+  })
+  expect(most).toBeLessThan(LONG.length)
 })

@@ -9,6 +9,11 @@ import type { JobRow, JobStatus, StepRow, StepStatus } from './definition.ts'
  */
 const IS_OPEN = (job: string) => `${job}.status IN ('queued', 'running', 'undoing')`
 
+/** A job as lists have it: what it has found out may be megabytes. */
+export type ListedJob = Omit<JobRow, 'state'>
+const LISTED =
+  'id, kind, lane, subject, project_id, status, payload, failure, cancel_requested, resumes, created_at, started_at, finished_at'
+
 /** SQL of jobs and their steps. */
 export function createJobRepository(db: Db) {
   return {
@@ -150,8 +155,10 @@ export function createJobRepository(db: Db) {
         kind: wantedJson(filter.kind),
       }
       const rows = db
-        .sql(`SELECT * FROM jobs WHERE ${clause} ${orderBy(sort, 'rowid DESC')} LIMIT @limit OFFSET @offset`)
-        .all({ ...values, limit, offset }) as JobRow[]
+        .sql(
+          `SELECT ${LISTED} FROM jobs WHERE ${clause} ${orderBy(sort, 'rowid DESC')} LIMIT @limit OFFSET @offset`,
+        )
+        .all({ ...values, limit, offset }) as ListedJob[]
       const total = db.sql(`SELECT count(*) FROM jobs WHERE ${clause}`).pluck().get(values) as number
       return { rows, total }
     },
