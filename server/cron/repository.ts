@@ -120,6 +120,17 @@ export function createCronRepository(db: Db) {
         id,
       })
     },
+    /** Forgets what the oldest runs of a job printed, until all of them together kept no more than so many bytes. */
+    boundOutput: (cron_job_id: string, most_bytes: number) =>
+      db
+        .sql(
+          `UPDATE cron_runs SET output = '', truncated = 1 WHERE rowid IN (
+             SELECT place FROM (
+               SELECT rowid AS place, octet_length(output) AS bytes,
+                 sum(octet_length(output)) OVER (ORDER BY rowid DESC) AS bytes_until FROM cron_runs WHERE cron_job_id = ?)
+             WHERE bytes > 0 AND bytes_until > ?)`,
+        )
+        .run(cron_job_id, most_bytes),
     /** Compare-and-set; false when the status has changed meanwhile. */
     setRunStatus: (id: string, from: RunStatus, to: RunStatus): boolean =>
       db.sql('UPDATE cron_runs SET status = ? WHERE id = ? AND status = ?').run(to, id, from).changes === 1,

@@ -15,6 +15,8 @@ import type { CronJobRow, CronRepository, CronRunRow } from './repository.ts'
 export const CRON_POOL = { cron: 8 }
 /** Characters of what a command prints that are kept: the last ones. */
 const MOST_OUTPUT = 65_536
+/** What all runs of one job keep of it, in bytes: a hundred jobs of an app run each minute. */
+const MOST_KEPT = 1_048_576
 /** The longest time limit of one attempt, and an hour for the engine around it. */
 const STEP_LIMIT_MS = 25 * 3_600_000
 
@@ -104,14 +106,18 @@ export function runJob({
     log: Log,
   ): Promise<Attempt> {
     const tail = createTail(MOST_OUTPUT)
+    const keep = (change: Parameters<CronRepository['changeRun']>[1]) => {
+      repository.changeRun(run.id, change)
+      repository.boundOutput(job.id, MOST_KEPT)
+    }
     const told = await execute(ports, secrets, job, { purpose, tail }, signal).catch((fault: unknown) => {
       if (!signal.aborted) return failedBy(fault, log)
       const { output, truncated } = tail.end()
-      repository.changeRun(run.id, { output, truncated: Number(truncated) })
+      keep({ output, truncated: Number(truncated) })
       throw fault
     })
     const { ok: _ok, timed_out: _late, truncated, ...kept } = told
-    repository.changeRun(run.id, { ...kept, truncated: Number(truncated) })
+    keep({ ...kept, truncated: Number(truncated) })
     return told
   }
   return defineJob<RunPayload, RunState>({

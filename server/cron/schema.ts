@@ -175,7 +175,7 @@ export const CronRun = v.pipe(
     output: v.pipe(
       v.string(),
       v.description(
-        'The last 64 KiB that the command printed, or the first 4 KiB of an answer; secrets are left out.',
+        'The last 64 KiB that the command printed, or the first 4 KiB of an answer; secrets are left out. Empty where later runs of the job took the 1 MiB that all of them keep.',
       ),
     ),
     truncated: v.boolean(),

@@ -340,6 +340,20 @@ describe('F40, F18: times that pass unseen', () => {
 })
 
 describe('many runs and many jobs', () => {
+  it('all runs of a job keep a mebibyte of what they printed, the newest of them all that they may', async () => {
+    await deployed()
+    const id = await added()
+    behave(() => ({ exit_code: 0, lines: Array.from({ length: 70 }, () => 'x'.repeat(999)) }))
+    for (let run = 0; run < 20; run += 1) {
+      await developer().post(`/api/cron-jobs/${id}/run`)
+      await api.services.jobs.idle()
+    }
+    const found = await runs(id)
+    const lengths = found.map(({ output }: { output: string }) => output.length)
+    expect(lengths.slice(0, 16)).toEqual(Array.from({ length: 16 }, () => 65_000))
+    expect(lengths.slice(16)).toEqual([0, 0, 0, 0])
+    expect(found.at(-1)).toMatchObject({ status: 'succeeded', truncated: true })
+  })
   it('a job that lets its runs overlap has fifty at once at most; what is due beyond that is skipped', async () => {
     await deployed()
     const id = await added({ overlap: 'allow' })
