@@ -22,9 +22,9 @@ const LAST_WAIT_MS = HOUR_MS
 export const GIVE_UP_AFTER_MS = 72 * HOUR_MS
 /** How often a proven domain is looked at, to notice when it no longer leads here. */
 const WATCH_MS = 6 * HOUR_MS
-/** Domains that one pass looks at, and how many at once. */
-const BATCH = 200
+/** Domains that a pass looks at together, and how many of them of one project: its name servers may be slow. */
 const AT_ONCE = 8
+const AT_ONCE_IN_PROJECT = 2
 /** Says nothing about whose claims these are. */
 const CONTESTED =
   'That does not tell whose the name is: another project of this installation asks for it, or for one above or below it, as well. Set the TXT record, which decides.'
@@ -200,21 +200,37 @@ export function createDomainChecks({
   return {
     check,
     soon,
-    /** Looks at every domain whose time has come; woken every minute. Returns how many. */
+    /**
+     * Looks at every domain whose time has come, also at those whose time comes meanwhile; woken every minute.
+     * Returns how many.
+     */
     async pass(): Promise<number> {
-      const due = repository.due(clock.iso(), BATCH)
-      for (let at = 0; at < due.length; at += AT_ONCE) {
-        await Promise.all(
-          due
-            .slice(at, at + AT_ONCE)
-            .map((id) =>
-              check(id).catch((error: unknown) =>
-                log.warn('A domain could not be looked up', { domain: id, error }),
-              ),
-            ),
+      const looking = new Map<string, Promise<void>>()
+      /** What could not be looked at is due still, and would be begun again and again. */
+      const failed = new Set<string>()
+      let count = 0
+      const begin = (id: string): void => {
+        count += 1
+        const looked = check(id).catch((error: unknown) => {
+          failed.add(id)
+          log.warn('A domain could not be looked up', { domain: id, error })
+        })
+        looking.set(
+          id,
+          looked.then(() => {
+            looking.delete(id)
+            fill()
+          }),
         )
       }
-      return due.length
+      // What is looked at is due the longest, and is among those of its project.
+      const fill = (): void => {
+        for (const id of repository.due(clock.iso(), AT_ONCE_IN_PROJECT, failed))
+          if (looking.size < AT_ONCE && !looking.has(id)) begin(id)
+      }
+      fill()
+      while (looking.size > 0) await Promise.race(looking.values())
+      return count
     },
     /** Throws 422 with what was found unless DNS proves every name of the domain as it is wanted. */
     async requireProof(row: DomainRow): Promise<void> {

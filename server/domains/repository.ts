@@ -252,11 +252,17 @@ export function createDomainRepository(db: Db) {
       db.sql('DELETE FROM domain_cooldowns WHERE hostname = ? AND project_id = ?').run(hostname, project_id),
     /** Forgets some of the names whose time is over; returns how many. */
     pruneCoolDowns: (now: string) => forgetSome(db, { table: 'domain_cooldowns', where: 'until <= ?' }, now),
-    due: (now: string, limit: number) =>
+    /** Those whose time has come but these, longest ago first; of each project so many at most. */
+    due: (now: string, of_each: number, without: ReadonlySet<string>) =>
       db
-        .sql('SELECT id FROM domains WHERE next_check_at <= ? ORDER BY next_check_at LIMIT ?')
+        .sql(
+          `SELECT id FROM (
+             SELECT id, next_check_at, row_number() OVER (PARTITION BY project_id ORDER BY next_check_at, id) AS place
+             FROM domains WHERE next_check_at <= ? AND id NOT IN (SELECT value FROM json_each(?)))
+           WHERE place <= ? ORDER BY next_check_at, id`,
+        )
         .pluck()
-        .all(now, limit) as string[],
+        .all(now, JSON.stringify([...without]), of_each) as string[],
     /** Gives the app's automatic domain another name; false when the name is taken. */
     renameAutomatic: (app_id: string, hostname: string, at: string): boolean =>
       db

@@ -137,3 +137,37 @@ it('every status accepts the events that the documentation says, and no other', 
   )
   expect(() => domainMachine.next('active', 'give_up')).toThrow('Cannot give up a domain while it is active.')
 })
+
+it('name servers of one project that hardly answer keep no domain of another project waiting', async () => {
+  const app = async (name: string, project_id?: string) =>
+    (
+      await api
+        .as('admin')
+        .post('/api/apps', { name, git_url: URL, soak_seconds: 0, ...(project_id ? { project_id } : {}) })
+    ).body.data.id as string
+  const project = (await api.as('admin').post('/api/projects', { name: 'slow' })).body.data.id as string
+  const slow = await app('slow', project)
+  for (let at = 0; at < 20; at += 1)
+    await api.as('admin').post('/api/domains', { app_id: slow, hostname: `s${at}.slow.example.net` })
+  await api.services.domains.checks.idle()
+  await api.services.jobs.idle()
+  // Looked at once more, so that all of these are due before it.
+  await api.as('admin').post('/api/domains/verify', { domain_id: id })
+  const { ask } = api.fakes.dns
+  const held: (() => void)[] = []
+  api.fakes.dns.ask = async (name, ...rest) => {
+    if (name.endsWith('.slow.example.net')) await new Promise<void>((resolve) => held.push(resolve))
+    return ask(name, ...rest)
+  }
+  api.fakes.dns.set('shop.example.com', { A: addresses.slice(0, 1) })
+  api.fakes.clock.advance(HOUR_MS)
+  let is_over = false
+  const passing = api.services.domains.checks.pass().then(() => (is_over = true))
+  await expect.poll(async () => (await get()).status).toBe('active')
+  expect(is_over).toBe(false)
+  while (!is_over) {
+    held.splice(0).forEach((answer) => answer())
+    await new Promise((resolve) => setImmediate(resolve))
+  }
+  await passing
+})
