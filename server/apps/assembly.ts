@@ -21,7 +21,7 @@ export interface AppNeeds {
   domains: Pick<Domains, 'addAutomatic' | 'renameAutomatic' | 'automaticOf'>
   env: Pick<Variables, 'changedSince' | 'differencesSince' | 'revert'>
   git_credentials: Pick<GitAccess, 'forUrl' | 'requireChosen'>
-  projects: Pick<Projects, 'requireQuota' | 'requireShare' | 'share'>
+  projects: Pick<Projects, 'requireQuota' | 'requireShare' | 'shareBefore'>
   scaling: Pick<Scaling, 'decidedReplicas'>
   services: Pick<ServicesOfStacks, 'keep'>
   settings: Pick<SettingsService, 'server'>
@@ -46,7 +46,7 @@ export function createAppsDomain(base: Base, use: AppNeeds): AppsDomain {
       requireEngine: () => use.deployments.requireEngine(),
       requireQuota: (project_id) => use.projects.requireQuota(project_id, 'app'),
       requireShare: (...given) => use.projects.requireShare(...given),
-      share: (project_id) => use.projects.share(project_id),
+      share: (project_id) => use.projects.shareBefore(project_id),
       defaultLimits: () => use.settings.server(),
       deploy: (app, actor) => void use.deployments.enqueue(app, 'create', {}, actor),
       restart: (app, actor) => void use.deployments.enqueue(app, 'restart', {}, actor),

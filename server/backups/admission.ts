@@ -15,7 +15,7 @@ export interface AdmissionOptions {
   ports(): {
     apps: { shares: Pick<AppsDomain['shares'], 'moreWith'> }
     databases: Pick<Databases, 'inProject' | 'requireRestorable'>
-    projects: Pick<Projects, 'requireQuota' | 'requireShare' | 'share'>
+    projects: Pick<Projects, 'requireQuota' | 'requireShare' | 'shareBefore'>
     volumes: Pick<Volumes, 'find'>
   }
 }
@@ -49,7 +49,7 @@ export function createAdmission({ requirePossible, archives, ports }: AdmissionO
     if (!found) return
     const { copy } = withinProject(found, project_id, (volume_id) => volumes.find(volume_id)?.project_id)
     const requireShare = (extra: Share) =>
-      projects.requireShare(project_id, projects.share(project_id), extra)
+      projects.requireShare(project_id, projects.shareBefore(project_id), extra)
     const { configuration } = copy.app
     const present = databases.inProject(project_id)
     if (given.mode === 'in_place') {

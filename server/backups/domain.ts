@@ -61,7 +61,7 @@ export interface BackupNeeds {
   domains: AppPorts['domains']
   cron: AppPorts['cron']
   apps: AppPorts['apps'] & Pick<AppsDomain, 'sources' | 'shares'>
-  projects: Pick<Projects, 'nameOf' | 'requireQuota' | 'requireShare' | 'share'>
+  projects: Pick<Projects, 'nameOf' | 'requireQuota' | 'requireShare' | 'shareBefore'>
 }
 
 /** Backups, their restores, trials and schedules. */

@@ -33,7 +33,7 @@ export interface DatabaseNeeds {
     DeploymentsDomain,
     'requireEngine' | 'refresh' | 'ended' | 'holds' | 'keepRunning' | 'replaceCredentials'
   >
-  projects: Pick<Projects, 'requireQuota' | 'requireStorage' | 'requireShare' | 'share'>
+  projects: Pick<Projects, 'requireQuota' | 'requireStorage' | 'requireShare' | 'shareBefore'>
 }
 /** What other modules add to databases once they are made. */
 interface Plugs {
@@ -49,7 +49,7 @@ function databasePorts(use: DatabaseNeeds, plugs: Plugs): DatabasePorts {
     requireQuota: (project_id) => use.projects.requireQuota(project_id, 'database'),
     requireStorage: (...given) => use.projects.requireStorage(...given),
     requireShare: (...given) => use.projects.requireShare(...given),
-    share: (project_id) => use.projects.share(project_id),
+    share: (project_id) => use.projects.shareBefore(project_id),
     public_host: () => new URL(use.addresses.public_url()).hostname,
     appsHolding: (project_id, text) =>
       use.apps

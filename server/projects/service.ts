@@ -279,11 +279,10 @@ export function createProjects(options: ProjectOptions) {
         )
       }
     },
-    /**
-     * What instances of the project may use together, for `requireShare`: nothing where nothing is limited, since all
-     * apps would be asked for it.
-     */
-    share: (project_id: string): Share => (limitsOf(project_id).length === 0 ? NO_SHARE : share(project_id)),
+    share,
+    /** The same to tell `requireShare` what it was before: nothing where nothing is limited, which asks no app. */
+    shareBefore: (project_id: string): Share =>
+      limitsOf(project_id).length === 0 ? NO_SHARE : share(project_id),
     requireStorage,
     /**
      * Throws 409 when the project may not have one more of a kind, or so many. Call it in the transaction that
