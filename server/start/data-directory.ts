@@ -4,6 +4,7 @@ import {
   chmodSync,
   closeSync,
   constants,
+  lstatSync,
   mkdirSync,
   openSync,
   readdirSync,
@@ -26,6 +27,7 @@ const OURS = [
   ...Object.values(directories('')).map((path) => path.split('/')[0]!),
 ]
 const OTHERS = 0o077
+const WRITABLE_BY_ALL = 0o002
 
 const REASONS: Record<string, string> = {
   ENOTDIR: 'a part of its path is a file',
@@ -68,9 +70,22 @@ function makePrivate(path: string): void {
   }
 }
 
+/** Where every user may write, one of them may have been there first: with a database, or code that is run from there. */
+function requireOwn(path: string): void {
+  if ((statSync(path).mode & WRITABLE_BY_ALL) === 0) return
+  for (const name of [...OURS, ...PRIVATE_COMPANIONS]) {
+    const found = lstatSync(join(path, name), { throwIfNoEntry: false })
+    if (found && found.uid !== process.getuid?.())
+      throw new StartError(
+        `${join(path, name)} belongs to another user, and every user may write to ${path}. Set PORTREEVE_DATA_DIR to a folder that only this user may write.`,
+      )
+  }
+}
+
 function prepare(path: string): void {
   makeDirectory(path)
   accessSync(path, constants.R_OK | constants.W_OK | constants.X_OK)
+  requireOwn(path)
   // A folder with something else in it, such as /tmp, belongs to others too, who must still get in.
   if (readdirSync(path).every((name) => OURS.some((own) => name.startsWith(own)))) makePrivate(path)
   for (const name of PRIVATE_FILES) {
@@ -80,6 +95,12 @@ function prepare(path: string): void {
     else closeSync(openSync(file, 'wx', 0o600))
   }
   for (const name of [...PRIVATE_FILES, ...PRIVATE_COMPANIONS]) makePrivate(join(path, name))
+  // Node makes the one with compiled code by itself, with the rights that the umask of whoever calls leaves.
+  const { keys, compiled } = directories(path)
+  for (const folder of [keys, compiled]) {
+    makeDirectory(folder)
+    makePrivate(folder)
+  }
 }
 
 /**
@@ -90,6 +111,7 @@ export function prepareDataDirectory(path: string): void {
   try {
     prepare(path)
   } catch (error) {
+    if (error instanceof StartError) throw error
     const { code = '', message } = error as NodeJS.ErrnoException
     throw new StartError(
       `the data directory ${path} cannot be used: ${own(REASONS, code) ?? message}. Set PORTREEVE_DATA_DIR to a folder that this user may write.`,

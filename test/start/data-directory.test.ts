@@ -1,5 +1,6 @@
 import {
   chmodSync,
+  lchownSync,
   existsSync,
   mkdirSync,
   mkdtempSync,
@@ -70,6 +71,34 @@ describe('the data directory', () => {
     prepareDataDirectory(data)
     prepareDataDirectory(data)
     expect([modeOf(), modeOf('portreeve.db')]).toEqual(['1777', '600'])
+  })
+  it('keeps code and keys from others in such a place, whatever the umask of the call is', () => {
+    mkdirSync(join(data, 'compiled'), { recursive: true })
+    writeFileSync(join(data, 'of somebody else'), '')
+    for (const path of ['', 'compiled']) chmodSync(join(data, path), 0o777)
+    const umask = process.umask(0)
+    try {
+      prepareDataDirectory(data)
+    } finally {
+      process.umask(umask)
+    }
+    expect([modeOf('compiled'), modeOf('keys')]).toEqual(['700', '700'])
+  })
+  it.each<[what: string, make: (path: string) => void]>([
+    ['portreeve.db', (path) => writeFileSync(path, '')],
+    ['keys', (path) => mkdirSync(path)],
+    ['compiled', (path) => symlinkSync(parent, path)],
+  ])('that others may write to is refused when %s in it is of another user', (name, make) => {
+    mkdirSync(data, { recursive: true })
+    writeFileSync(join(data, 'of somebody else'), '')
+    chmodSync(data, 0o1777)
+    make(join(data, name))
+    lchownSync(join(data, name), 12_345, 12_345)
+    expect(() => prepareDataDirectory(data)).toThrow(
+      `${join(data, name)} belongs to another user, and every user may write to ${data}.`,
+    )
+    chmodSync(data, 0o755)
+    if (name === 'keys') prepareDataDirectory(data)
   })
   it('may be a link, and is the same at the next start', () => {
     const real = join(parent, 'real')
