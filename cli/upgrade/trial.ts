@@ -1,5 +1,6 @@
-import { closeSync, fsyncSync, mkdirSync, openSync, readFileSync, renameSync, writeSync } from 'node:fs'
+import { closeSync, fsyncSync, mkdirSync, openSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
+import { CommandError } from '../terminal.ts'
 
 /**
  * How far an upgrade is. `placed`: the new program stands in its place, or is about to; `trying`: it was started;
@@ -27,11 +28,17 @@ export interface Trial {
 export const trialPath = (data_directory: string): string => join(data_directory, 'upgrade', 'trial.json')
 
 export function readTrial(data_directory: string): Trial | undefined {
+  const path = trialPath(data_directory)
   try {
-    return JSON.parse(readFileSync(trialPath(data_directory), 'utf8')) as Trial
+    return JSON.parse(readFileSync(path, 'utf8')) as Trial
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined
-    throw error
+    if (!(error instanceof SyntaxError)) throw error
+    throw new CommandError(
+      `${path} is damaged. It tells how far the last upgrade came: remove it when that is done.`,
+      1,
+      { cause: error },
+    )
   }
 }
 
@@ -41,7 +48,8 @@ export function writeWhole(path: string, text: string): void {
   const partial = `${path}.partial`
   const file = openSync(partial, 'w', 0o600)
   try {
-    writeSync(file, text)
+    // Not writeSync, which takes a part for a success where the disk has no room for the rest.
+    writeFileSync(file, text)
     fsyncSync(file)
   } finally {
     closeSync(file)

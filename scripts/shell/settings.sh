@@ -36,13 +36,14 @@ settings_load() {
 }
 
 # settings_store <file>: writes the settings of this environment; succeeds when the file changed, fails when it did not need to. An empty
-# value takes a setting away.
+# value takes a setting away. Needs `fail`.
 settings_store() {
   local file=$1 name fresh
   fresh=$(while IFS= read -r name; do if [ -n "${!name}" ]; then setting_line "$name" "${!name}"; fi; done < <(setting_names))
   if [ -e "$file" ] && [ "$(cat "$file")" = "$fresh" ]; then return 1; fi
-  (umask 077 && printf '%s\n' "$fresh" > "$file.new")
-  if [ -e "$file" ]; then cp --preserve=mode "$file" "$file.before"; fi
+  # Callers ask for the answer, which lets commands fail in silence here.
+  (umask 077 && printf '%s\n' "$fresh" > "$file.new") || fail "The settings cannot be written to $file; is the disk full?"
+  if [ -e "$file" ]; then ln -f "$file" "$file.before"; fi
   mv "$file.new" "$file"
 }
 

@@ -71,6 +71,20 @@ describe('the settings of an installation', () => {
     expect(bash('settings_store "$1" || echo same', [file], { PORT: '9100' })).toBe('same\n')
     expect(bash('settings_store "$1" && echo written', [file], { PORT: '9101' })).toBe('written\n')
   })
+  test('stay as they are, with a sentence, where the disk has no room for new ones', () => {
+    const file = join(folder, 'settings')
+    bash('settings_store "$1"', [file], { PORT: '9100' })
+    // The kernel takes one block and no more, as a full disk does.
+    const script = `
+      fail() { echo "$1"; exit 1; }
+      trap '' XFSZ
+      ulimit -f 1
+      if settings_store "$1" 2> /dev/null; then echo stored; else echo same; fi`
+    expect(() => bash(script, [file], { PORT: '9101', PORTREEVE_TRUSTED_PROXIES: 'x'.repeat(9000) })).toThrow(
+      expect.objectContaining({ stdout: `The settings cannot be written to ${file}; is the disk full?\n` }),
+    )
+    expect(readFileSync(file, 'utf8')).toBe('PORT="9100"\n')
+  })
   test('an empty value takes a stored setting away', () => {
     const file = join(folder, 'settings')
     bash('settings_store "$1"', [file], { PORT: '9100', HOST: '127.0.0.1' })
