@@ -60,5 +60,10 @@ data_dir_recall() {
 
 # data_dir_remember <file> <data folder> <default folder>: so that a later call without it finds the same installation.
 data_dir_remember() {
-  if [ "$2" = "$3" ]; then rm -f "$1"; elif [ "$(data_dir_recall "$1")" != "$2" ]; then printf '%s\n' "$2" > "$1"; fi
+  if [ "$2" = "$3" ]; then
+    rm -f "$1"
+  elif [ "$(data_dir_recall "$1")" != "$2" ]; then
+    printf '%s\n' "$2" > "$1.new"
+    mv "$1.new" "$1"
+  fi
 }

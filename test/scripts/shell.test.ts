@@ -141,6 +141,13 @@ describe('the settings of an installation', () => {
     )
     bash(script, [], { PORTREEVE_SECRET_KEY: 'first', SOMETHING_ELSE: 'first\nsecond' })
   })
+  test('and is not forgotten where the disk is full: the next call would make another installation', () => {
+    const file = join(folder, 'remembered')
+    bash('data_dir_remember "$1" /srv/first /checkout/.data', [file])
+    const script = `trap '' XFSZ; ulimit -f 0; data_dir_remember "$1" /srv/second /checkout/.data 2> /dev/null`
+    expect(() => bash(script, [file])).toThrow()
+    expect(bash('data_dir_recall "$1"', [file])).toBe('/srv/first\n')
+  })
   test('what a call says wins over what was stored', () => {
     const file = join(folder, 'settings')
     bash('settings_store "$1"', [file], { PORT: '9100', HOST: '127.0.0.1' })
