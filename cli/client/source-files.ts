@@ -9,7 +9,18 @@ const MOST_LIST_BYTES = 256 * 1024 * 1024
 
 /** What git would track below a folder; undefined where git is missing or knows nothing of the folder. */
 async function listWithGit(folder: string): Promise<string[] | undefined> {
-  const argv = ['git', 'ls-files', '-z', '--cached', '--others', '--exclude-standard', '--deduplicate']
+  // Of the settings of a folder this one alone names a program that is run for a list.
+  const argv = [
+    'git',
+    '-c',
+    'core.fsmonitor=false',
+    'ls-files',
+    '-z',
+    '--cached',
+    '--others',
+    '--exclude-standard',
+    '--deduplicate',
+  ]
   try {
     const result = await run(argv, {
       cwd: folder,

@@ -1,4 +1,14 @@
-import { chmodSync, mkdirSync, mkdtempSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs'
+import { execFileSync } from 'node:child_process'
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
@@ -94,6 +104,15 @@ describe('the source that is sent', () => {
       ['.env.example', '.gitignore', 'a.txt', 'keep.log', 'web/.gitignore', 'web/build/in.js'].sort(),
     )
     await expect(sourceFiles(join(folder, 'a.txt'))).rejects.toThrow('is no folder')
+  })
+  it('is listed by git without a program that the folder itself names', async () => {
+    write('a.txt')
+    write('watch.sh', `#!/bin/sh\ntouch '${join(folder, 'ran')}'\n`)
+    chmodSync(join(folder, 'watch.sh'), 0o755)
+    execFileSync('git', ['init', '-q', folder])
+    execFileSync('git', ['-C', folder, 'config', 'core.fsmonitor', join(folder, 'watch.sh')])
+    expect(await sourceFiles(folder)).toEqual(['a.txt', 'watch.sh'])
+    expect(existsSync(join(folder, 'ran'))).toBe(false)
   })
   it('is packed with contents, links and the right to run, and is the same each time', async () => {
     write('run.sh', '#!/bin/sh\n')
