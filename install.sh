@@ -71,6 +71,7 @@ require_port_number PORT "${PORT:-9000}"
 require_port_number PORTREEVE_HTTP_PORT "${PORTREEVE_HTTP_PORT:-80}"
 require_tools
 
+if [ "$mode" != status ]; then require_own_unit; fi
 case $mode in
   status) show_status; exit ;;
   stop) stop_portreeve; exit ;;

@@ -84,6 +84,19 @@ WantedBy=multi-user.target
 `
 }
 
+/**
+ * Throws when the unit of this machine is of another installation, also of one that `install.sh` made: there is one
+ * name, and whoever took it would serve something empty in the place of what is there.
+ */
+export function requireOwnUnit(settings: string, unit = UNIT): void {
+  const found = existsSync(unit) ? /^EnvironmentFile=(.+)$/m.exec(readFileSync(unit, 'utf8'))?.[1] : undefined
+  const other = found?.replaceAll('%%', '%')
+  if (other === undefined || other === settings) return
+  throw new CommandError(
+    `The unit portreeve.service is of the installation in ${dirname(other)}. Name that with --data-dir, or take it away first.`,
+  )
+}
+
 async function systemctl(...words: string[]): Promise<boolean> {
   return (await run(['systemctl', ...words], { cwd: '/' })).exit_code === 0
 }

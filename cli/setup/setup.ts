@@ -20,7 +20,7 @@ import { CommandError, say } from '../terminal.ts'
 import { dataOf } from './installed.ts'
 import { ensureEngine, requireMachine } from './machine.ts'
 import { type PlaceOptions, placesOf } from './places.ts'
-import { createService, type Places } from './service.ts'
+import { createService, type Places, requireOwnUnit } from './service.ts'
 import { mergeSettings, readSettings, storeSettings } from './settings-file.ts'
 import { startService } from './start-service.ts'
 
@@ -95,6 +95,7 @@ export async function setup(env: Environment, options: SetupOptions): Promise<vo
   requireMachine(places.data)
   requireOwnProgram(places)
   requireOwnCommand(options.binDir, places)
+  requireOwnUnit(places.settings)
   const settings = mergeSettings(readSettings(places.settings), env)
   delete settings.PORTREEVE_CACHE_DIR
   delete settings.PORTREEVE_DATA_DIR
@@ -139,6 +140,7 @@ export async function uninstall(options: SetupOptions): Promise<void> {
   if (process.getuid?.() !== 0) throw new CommandError('Run this as root: it takes a service away.')
   const places = placesOf(options)
   requireOwnProgram(places)
+  requireOwnUnit(places.settings)
   const service = createService(places, () => readSettings(places.settings), shellFolder())
   const was_running = await service.is_running()
   await service.remove()

@@ -113,6 +113,17 @@ stop_portreeve() {
   say 'Portreeve is stopped. The apps it runs go on serving.'
 }
 
+# Fails when the unit of this machine is of another installation: there is one name, and whoever took it would serve something empty in
+# the place of what is there.
+require_own_unit() {
+  local other
+  if ! has_systemd || ! [ -e "$UNIT" ]; then return; fi
+  other=$(sed -n 's/^EnvironmentFile=//p' "$UNIT")
+  other=${other//%%/%}
+  if [ -z "$other" ] || [ "$other" = "$SETTINGS" ]; then return; fi
+  fail "The unit portreeve.service is of the installation in $(dirname "$other"). Name that with --data-dir, or take it away first: --uninstall --data-dir $(printf %q "$(dirname "$other")")"
+}
+
 # uninstall_portreeve [command on the PATH]
 uninstall_portreeve() {
   local command=${1:-/usr/local/bin/portreeve}

@@ -1,10 +1,10 @@
-import { mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs'
+import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { ROOT } from '#test/support/routes'
 import { objections, readFacts } from '../../cli/setup/remote.ts'
-import { renderUnit } from '../../cli/setup/service.ts'
+import { renderUnit, requireOwnUnit } from '../../cli/setup/service.ts'
 import { mergeSettings, readSettings, storeSettings } from '../../cli/setup/settings-file.ts'
 import { remains } from '../../cli/setup/setup.ts'
 import { parseTarget, quote } from '../../cli/setup/ssh.ts'
@@ -73,6 +73,26 @@ describe('the unit', () => {
     )
     expect(unit).toContain('"PORTREEVE_DATA_DIR=/srv/a b%%"')
     expect(unit).toContain('Restart=always')
+  })
+})
+
+describe('the unit of another installation', () => {
+  const places = (data: string) => ({
+    data,
+    program: '/p',
+    settings: join(data, 'portreeve.env'),
+    cache: '/c',
+  })
+  it('is not taken from it, which would serve an empty one in its place', () => {
+    const unit = join(folder, 'portreeve.service')
+    const own = places('/srv/100% ours')
+    requireOwnUnit(own.settings, unit)
+    writeFileSync(unit, renderUnit(own))
+    requireOwnUnit(own.settings, unit)
+    writeFileSync(unit, renderUnit(places('/srv/100% others')))
+    expect(() => requireOwnUnit(own.settings, unit)).toThrow(
+      'The unit portreeve.service is of the installation in /srv/100% others. Name that with --data-dir, or take it away first.',
+    )
   })
 })
 

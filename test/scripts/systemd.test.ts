@@ -69,6 +69,17 @@ test('a server that starts with neither is stopped, as the sentence says', () =>
   expect(said).toContain('active: no')
 })
 
+test('the unit of another installation is not taken from it, which would serve an empty one in its place', () => {
+  const check = 'SETTINGS=$1/portreeve.env; require_own_unit; echo ours'
+  expect(run(check)).toBe('ours\n')
+  run('render_unit "$ROOT" "$DIR" > "$UNIT"')
+  expect(run(check)).toBe('ours\n')
+  run('render_unit "$ROOT" "/srv/100% others" > "$UNIT"')
+  expect(run(check)).toContain(
+    'fail: The unit portreeve.service is of the installation in /srv/100% others. Name that with --data-dir, or take it away first: --uninstall --data-dir',
+  )
+})
+
 test('an uninstall takes the command of this checkout away, and leaves one of somebody else', () => {
   const command = join(folder, 'portreeve')
   const uninstall = 'host_rules_remove() { :; }; uninstall_portreeve "$DIR/portreeve"'
