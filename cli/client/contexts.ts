@@ -1,4 +1,4 @@
-import { chmodSync, mkdirSync, readFileSync, renameSync, statSync, writeFileSync } from 'node:fs'
+import { chmodSync, mkdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { isIPv4 } from 'node:net'
 import { homedir } from 'node:os'
 import { dirname, join } from 'node:path'
@@ -49,7 +49,9 @@ export function writeContexts(env: Environment, all: Contexts): void {
   const path = credentialsPath(env)
   mkdirSync(dirname(path), { recursive: true, mode: 0o700 })
   const partial = `${path}.${process.pid}.partial`
-  writeFileSync(partial, `${JSON.stringify(all, null, 2)}\n`, { mode: 0o600 })
+  // Made anew: one that is there has the rights that somebody gave it.
+  rmSync(partial, { force: true })
+  writeFileSync(partial, `${JSON.stringify(all, null, 2)}\n`, { mode: 0o600, flag: 'wx' })
   renameSync(partial, path)
 }
 

@@ -1,4 +1,13 @@
-import { closeSync, fsyncSync, mkdirSync, openSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
+import {
+  closeSync,
+  fsyncSync,
+  mkdirSync,
+  openSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs'
 import { dirname, join } from 'node:path'
 import { CommandError } from '../terminal.ts'
 
@@ -46,7 +55,9 @@ export function readTrial(data_directory: string): Trial | undefined {
 export function writeWhole(path: string, text: string): void {
   mkdirSync(dirname(path), { recursive: true, mode: 0o700 })
   const partial = `${path}.partial`
-  const file = openSync(partial, 'w', 0o600)
+  // Made anew: one that is there has the rights that somebody gave it.
+  rmSync(partial, { force: true })
+  const file = openSync(partial, 'wx', 0o600)
   try {
     // Not writeSync, which takes a part for a success where the disk has no room for the rest.
     writeFileSync(file, text)

@@ -1,13 +1,14 @@
-import { accessSync, constants, existsSync, readFileSync, realpathSync, rmSync } from 'node:fs'
+import { accessSync, constants, existsSync, mkdirSync, readFileSync, realpathSync, rmSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { type Config, loadConfig } from '#server/kernel/config'
+import { LockedError, lockDirectory } from '#server/kernel/lock'
 import { run } from '#server/kernel/process'
 import { isRunning, ownUrl, readiness } from '../server-here.ts'
 import { CommandError, createProgress, say } from '../terminal.ts'
 import { type Serving, servingPath } from './guarded-start.ts'
 import { fetchProgram, findSource, placeProgram } from './place.ts'
-import { readTrial, type Trial } from './trial.ts'
+import { readTrial, type Trial, trialPath } from './trial.ts'
 
 const LOOK_MS = 50
 /** A minute to become ready, another for the way back, and some for slow disks. */
@@ -117,15 +118,36 @@ export interface UpgradeOptions {
   sha256?: string
 }
 
+/** Two at once would write to the same file: what was checked of one could be replaced by a part of the other. */
+function lockUpgrades({ data_directory }: Config): () => void {
+  const folder = dirname(trialPath(data_directory))
+  mkdirSync(folder, { recursive: true, mode: 0o700 })
+  try {
+    return lockDirectory(folder)
+  } catch (error) {
+    if (!(error instanceof LockedError)) throw error
+    throw new CommandError('Another upgrade is under way. Wait until it has ended.')
+  }
+}
+
 /** `portreeve upgrade`: another program in the place of the one that serves, with a way back that needs nobody. */
 export async function upgrade(
   env: Record<string, string | undefined>,
   from: string,
-  { sha256 }: UpgradeOptions,
+  options: UpgradeOptions,
 ): Promise<void> {
   const config = loadConfig(env)
   requireRights(config)
   requireInstallation(config)
+  const unlock = lockUpgrades(config)
+  try {
+    await upgradeTo(config, from, options)
+  } finally {
+    unlock()
+  }
+}
+
+async function upgradeTo(config: Config, from: string, { sha256 }: UpgradeOptions): Promise<void> {
   await requireReady(config)
   const serving = servingOf(config)
   const program = realpathSync(serving.program.replace(/ \(deleted\)$/, ''))

@@ -54,6 +54,14 @@ describe('contexts', () => {
     writeFileSync(path, '[]')
     expect(() => readContexts(env)).toThrow('Remove it and log in again')
   })
+  it('are never written into a file that somebody else has laid there and can read', () => {
+    const path = join(folder, 'credentials.json')
+    const laid = `${path}.${process.pid}.partial`
+    writeFileSync(laid, '')
+    chmodSync(laid, 0o666)
+    writeContexts({ PORTREEVE_CREDENTIALS: path }, { current: 'a', contexts: {} })
+    expect(statSync(path).mode & 0o777).toBe(0o600)
+  })
   it('give way to a server that the environment names', () => {
     const env = {
       PORTREEVE_CREDENTIALS: join(folder, 'none'),
