@@ -46,6 +46,8 @@ interface Opened extends Place {
 type Config = ReturnType<typeof loadConfig>
 
 const FOLLOW_MS = 500
+/** Clocks of machines differ by less. */
+const AHEAD_MS = 3_600_000
 const PLATFORM = 'platform/installation/'
 /** What the folder is called that an archive is unpacked to. */
 const UNPACKED = 'work-restore-'
@@ -118,18 +120,22 @@ async function newest(store: ObjectStore, passphrase: string | undefined): Promi
     if (key.endsWith('.manifest.json')) keys.push(key.replace(/\.manifest\.json$/, ''))
   if (keys.length === 0) throw new CommandError('There is no backup of the platform at this destination.')
   let first: ArchiveError | undefined
+  let ahead: Opened | undefined
   for (const key of keys.sort().reverse()) {
     try {
       const opened = await open({ store, key }, passphrase)
       const reason = doubt(opened.manifest, key, opened.data_key)
-      if (reason === undefined) return opened
-      throw new ArchiveError('damaged', reason)
+      if (reason !== undefined) throw new ArchiveError('damaged', reason)
+      if (Date.parse(opened.manifest.created_at) < Date.now() + AHEAD_MS) return opened
+      // Made while a clock was wrong: what is newer by its own time is, in truth, older.
+      ahead ??= opened
     } catch (error) {
       if (!(error instanceof ArchiveError || error instanceof CommandError)) throw error
       sayLeft(key, error.message)
       if (error instanceof ArchiveError) first ??= error
     }
   }
+  if (ahead) return ahead
   await store.close()
   throw first ?? new CommandError('There is no backup of the platform at this destination.')
 }

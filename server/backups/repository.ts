@@ -101,12 +101,13 @@ export function createBackupRepository(db: Db) {
           `SELECT * FROM backups WHERE schedule_id = ? AND status = 'succeeded' ORDER BY created_at DESC, rowid DESC`,
         )
         .all(schedule_id) as BackupRow[],
-    newestGood: (target: Target, target_id: string | null) =>
+    /** @param ahead one made after this time, which is still to come, was made by a clock that was wrong: it comes last. */
+    newestGood: (target: Target, target_id: string | null, ahead: string) =>
       db
         .sql(
-          `SELECT * FROM backups WHERE target = ? AND target_id IS ? AND status = 'succeeded' ORDER BY created_at DESC, rowid DESC LIMIT 1`,
+          `SELECT * FROM backups WHERE target = ? AND target_id IS ? AND status = 'succeeded' ORDER BY created_at > ?, created_at DESC, rowid DESC LIMIT 1`,
         )
-        .get(target, target_id) as BackupRow | undefined,
+        .get(target, target_id, ahead) as BackupRow | undefined,
     isUnderWay: (target: Target, target_id: string | null): boolean =>
       db
         .sql(

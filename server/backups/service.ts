@@ -58,6 +58,9 @@ export interface Download {
 /** What is always encrypted, since its archive holds secrets in clear. */
 const HOLDS_SECRETS = new Set<Target>(['app', 'platform'])
 
+/** Clocks of machines differ by less. */
+const AHEAD_MS = 3_600_000
+
 export function createBackupService(options: BackupOptions) {
   const { db, clock, events, jobs, audit, repository, archives, destinations } = options
   const get = (id: string): BackupRow => {
@@ -279,7 +282,7 @@ export function createBackupService(options: BackupOptions) {
         ),
       ),
     newestGood: (target: Target, target_id: string): Backup | undefined => {
-      const row = repository.newestGood(target, target_id)
+      const row = repository.newestGood(target, target_id, new Date(clock.now() + AHEAD_MS).toISOString())
       return row && view(row)
     },
   }

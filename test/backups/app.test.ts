@@ -59,6 +59,16 @@ beforeEach(async () => {
 afterEach(() => api.close())
 
 describe('a backup of an app', () => {
+  it('that was made while the clock was far ahead is not taken for the newest once it is right', async () => {
+    const right = api.fakes.clock.iso()
+    api.fakes.clock.set('2036-01-01T00:00:00.000Z')
+    const ahead = await backUp()
+    api.fakes.clock.set(right)
+    const newest = () => api.services.backups.newestGood('app', app_id)?.id
+    expect(newest()).toBe(ahead.id)
+    const made = await backUp()
+    expect(newest()).toBe(made.id)
+  })
   it('is one archive, always encrypted, and verified part by part', async () => {
     const made = await backUp({ encrypted: false })
     expect(made, made.error).toMatchObject({

@@ -106,6 +106,20 @@ describe('portreeve restore', () => {
     expect([code, stderr]).toEqual([0, ''])
     expect(names()).toContain('shop')
   })
+  it('takes the newest that is no older than it says: one of a clock that was far ahead comes last', async () => {
+    const { clock } = api.fakes
+    const right = clock.iso()
+    clock.set('2999-01-01T00:00:00.000Z')
+    const { id } = (await api.as('admin').post('/api/backups', { target: 'platform' })).body.data
+    await api.services.jobs.idle()
+    clock.set(right)
+    const folder = mkdtempSync(join(tmpdir(), 'portreeve-saved-'))
+    cpSync(join(api.kernel.config.data_directory, 'backups/archives/default'), folder, { recursive: true })
+    await api.as('admin').delete(`/api/backups/${id}`)
+    const { code, stdout } = await run([folder])
+    rmSync(folder, { recursive: true })
+    expect([code, stdout.includes('as of 2999')]).toEqual([0, false])
+  })
   it('takes newer backups over, and leaves manifests that cannot be read with a word about each', async () => {
     bringKey()
     const broken = join(saved, 'database/db_x/cut.zst.enc.manifest.json')
