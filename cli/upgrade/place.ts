@@ -16,6 +16,7 @@ import {
 import { basename, join } from 'node:path'
 import { Readable, Transform } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
+import { isOpenToOthers } from '../client/contexts.ts'
 import { CommandError } from '../terminal.ts'
 import type { At } from './guard.ts'
 import { type Trial, writeTrial } from './trial.ts'
@@ -54,6 +55,12 @@ export interface Source {
  */
 export async function findSource(from: string, given?: string): Promise<Source> {
   if (isUrl(from)) {
+    // The program is run as root.
+    if (given === undefined && isOpenToOthers(from))
+      throw new CommandError(
+        `${new URL(from).origin} is asked without encryption: whoever is on the way could send another program with a checksum that fits. Use https, or give --sha256.`,
+        2,
+      )
     const sha256 = digestIn(
       given ?? (await (await download(`${from}.sha256`)).text()),
       given ?? `${from}.sha256`,

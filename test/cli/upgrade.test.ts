@@ -189,6 +189,13 @@ describe('the program of an upgrade', () => {
   const fetchFrom = async (from: string, sha256?: string) =>
     fetchProgram(await findSource(from, sha256), program)
 
+  it('is not taken over a line that others can change, unless its checksum came another way', async () => {
+    const open = 'http://portreeve.invalid/portreeve'
+    await expect(findSource(open)).rejects.toThrow(
+      'http://portreeve.invalid is asked without encryption: whoever is on the way could send another program with a checksum that fits. Use https, or give --sha256.',
+    )
+    expect((await findSource(open, digest)).sha256).toBe(digest)
+  })
   it('comes from a file, a release folder or an address, each with its checksum', async () => {
     const release = join(folder, 'release')
     mkdirSync(release)
