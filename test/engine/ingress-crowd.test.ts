@@ -67,9 +67,9 @@ test('an instance that answers nobody holds a part of the edge: beyond it its cl
       stream.on('error', () => undefined)
       refused.push(new Promise((resolve) => stream.once('response', (head) => resolve(head[':status'] ?? 0))))
     }
-    await new Promise((resolve) => session.ping(resolve))
+    await new Promise((resolve) => session.once('remoteSettings', resolve).once('close', resolve))
   }
-  await poll(() => slow.held() === MOST_OF_INSTANCE)
+  await poll(() => slow.held() === MOST_OF_INSTANCE, 40_000)
   expect(await Promise.race(refused)).toBe(503)
   expect(await ask('127.0.0.3')).toBe('HTTP/1.1 200 OK')
   for (const session of sessions) session.destroy()
