@@ -8,33 +8,35 @@ const MOST_WAITING = 500
  * once, over as many connections as they like, would else have all of them worked on before anybody else is heard.
  */
 export function createRequestTurns(most_waiting = MOST_WAITING) {
-  /** What waits, by users of whom something began in this round. */
-  const lines = new Map<string, (() => void)[]>()
+  /** What waits, by users of whom something began in this round: what goes first, and the rest. */
+  const lines = new Map<string, { first: (() => void)[]; rest: (() => void)[] }>()
   const next = (owner: string): void => {
-    const begin = lines.get(owner)!.shift()
+    const { first, rest } = lines.get(owner)!
+    const begin = first.shift() ?? rest.shift()
     if (!begin) return void lines.delete(owner)
     setImmediate(next, owner)
     begin()
   }
   /**
    * Undefined where the turn is now; else resolves when it has come. Throws RATE_LIMITED for one too many.
-   * @param is_first goes before all others of the owner, however many they are.
+   * @param is_first goes before all others of the owner that do not, however many they are.
    */
   return (owner: string, is_first = false): Promise<void> | undefined => {
     const line = lines.get(owner)
     if (!line) {
-      lines.set(owner, [])
+      lines.set(owner, { first: [], rest: [] })
       setImmediate(next, owner)
       return undefined
     }
-    if (!is_first && line.length >= most_waiting)
+    const own = is_first ? line.first : line.rest
+    if (own.length >= most_waiting)
       throw new ApiError(
         'RATE_LIMITED',
         'Too many requests at once. Send this one again in a moment.',
         undefined,
         1,
       )
-    return new Promise((resolve) => void (is_first ? line.unshift(resolve) : line.push(resolve)))
+    return new Promise((resolve) => void own.push(resolve))
   }
 }
 export type RequestTurns = ReturnType<typeof createRequestTurns>

@@ -40,6 +40,14 @@ it('more than may wait are refused, but not what a user has to do with their own
   for (const _ of [1, 2, 3]) await round()
   expect(begun).toEqual(['first', 'end the key', 'second', 'third'])
 })
+it('what goes first is begun in the order in which it came as well, and has the same bound', async () => {
+  const { ask, begun } = createRounds(3)
+  ask('many', 'begins')
+  for (const name of ['one', 'two', 'three']) ask('many', name, true)
+  expect(() => ask('many', 'four', true)).toThrow(expect.objectContaining({ code: 'RATE_LIMITED' }))
+  for (const _ of [1, 2, 3]) await round()
+  expect(begun).toEqual(['begins', 'one', 'two', 'three'])
+})
 it('a request is worked on when its turn has come, for whom it then is: a key may have ended while it waited', async () => {
   const api = await startTinyApi()
   let come: (() => void) | undefined
