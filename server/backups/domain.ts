@@ -57,7 +57,7 @@ export interface BackupNeeds {
     >
   env: AppPorts['env']
   volumes: VolumePort & AppPorts['volumes'] & Pick<Volumes, 'ownedBy' | 'list'>
-  deployments: AppPorts['deployments'] & Pick<DeploymentsDomain, 'ended'>
+  deployments: AppPorts['deployments'] & Pick<DeploymentsDomain, 'ended' | 'enqueueSource' | 'hasSource'>
   domains: AppPorts['domains']
   cron: AppPorts['cron']
   apps: AppPorts['apps'] & Pick<AppsDomain, 'sources' | 'shares'>
@@ -168,10 +168,13 @@ export function createBackups(base: Base, use: BackupNeeds) {
       { target: 'database', list: use.databases.list(PLATFORM, {}, { page: 1, per_page: MANY }).data },
       { target: 'volume', list: use.volumes.list(PLATFORM, { page: 1, per_page: MANY }).data },
     ],
-    apps: () => use.apps.sources().filter(({ id }) => use.apps.find(id)?.status !== 'stopped'),
+    apps: () =>
+      use.apps
+        .sources()
+        .filter((app) => use.apps.find(app.id)?.status !== 'stopped' && use.deployments.hasSource(app)),
     deploy(id) {
       const app = use.apps.find(id)
-      return app && use.deployments.enqueue(app, 'manual', {}, PLATFORM).id
+      return app && use.deployments.enqueueSource(app, 'manual', {}, PLATFORM).id
     },
     deployed: (id) => use.deployments.ended(id),
     clock,

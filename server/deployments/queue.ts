@@ -7,9 +7,10 @@ import type { Failure } from '#server/kernel/jobs/definition'
 import type { Jobs } from '#server/kernel/jobs/jobs'
 import { createPrecedence } from './precedence.ts'
 import { shareOfRelease } from './release-shares.ts'
-import { requestOf, type DeploymentRequest, type DeploymentRow } from './repository.ts'
+import type { DeploymentRequest, DeploymentRow } from './repository.ts'
 import type { Trigger } from './schema.ts'
 import type { Status } from './status.ts'
+import { currentArchive } from './upload.ts'
 import type { DeployContext, DeployPayload } from './work.ts'
 
 /** What the queue needs to know of an app. */
@@ -118,14 +119,23 @@ export function createQueue({ context, status, db, jobs, audit }: QueueParts) {
 
   /** Queues a deployment of what was uploaded last. */
   const enqueueLastUpload = (app: QueuedApp, trigger: Trigger, actor: Actor): DeploymentRow => {
-    const last = repository
-      .history(app.id, 100, 0)
-      .rows.map((found) => requestOf(found).upload)
-      .find(Boolean)
+    const last = currentArchive(repository, app.id)
     if (!last)
       throw conflict('Nothing has been uploaded yet. Send a gzipped tar to POST /api/apps/:id/upload.')
     return enqueue(app, trigger, { upload: last }, actor)
   }
-  return { enqueue, enqueueLastUpload, endSoak, rollsBack }
+  const takesUploads = ({ id }: Pick<QueuedApp, 'id'>) => apps.get(id).configuration.source === 'upload'
+  return {
+    enqueue,
+    enqueueLastUpload,
+    /** Queues a deployment of the app's source as it is: its branch or image, or what was uploaded last. */
+    enqueueSource: (app: QueuedApp, trigger: Trigger, ask: DeploymentRequest, actor: Actor): DeploymentRow =>
+      takesUploads(app) ? enqueueLastUpload(app, trigger, actor) : enqueue(app, trigger, ask, actor),
+    /** Whether there is anything to deploy: an app for uploads has nothing before the first one. */
+    hasSource: (app: Pick<QueuedApp, 'id'>): boolean =>
+      !takesUploads(app) || currentArchive(repository, app.id) !== undefined,
+    endSoak,
+    rollsBack,
+  }
 }
 export type Queue = ReturnType<typeof createQueue>

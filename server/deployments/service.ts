@@ -80,6 +80,8 @@ export function createDeployments({ parts, db, events, jobs, audit, ports }: Dep
   return {
     context,
     enqueue,
+    enqueueSource: queue.enqueueSource,
+    hasSource: queue.hasSource,
     view,
     isDeploying: (app_id: string) => repository.unfinished(app_id).length > 0,
     /** Whether a deployment is queued or under way that has no traffic yet. */

@@ -4,7 +4,8 @@ import type { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { requireFree } from '#server/kernel/disk-reserve'
 import { ApiError } from '#server/kernel/errors'
-import { requestOf, type DeploymentRepository } from './repository.ts'
+import type { Failure } from '#server/kernel/jobs/definition'
+import { requestOf, type DeploymentRepository, type DeploymentRow } from './repository.ts'
 
 /** Largest archive of `POST /api/apps/:id/upload`. */
 export const MAX_UPLOAD_BYTES = 512 * 1024 * 1024
@@ -51,9 +52,26 @@ export async function receive(
   }
 }
 
+/** Whether an archive was unpacked, as far as its deployment tells: what could not be is of no use. */
+const isUnpacked = ({ failure }: Pick<DeploymentRow, 'failure'>): boolean =>
+  failure === null || (JSON.parse(failure) as Failure).step !== 'clone'
+
 /**
- * Removes the archives of an app that nothing will be built from: the newest is kept, for the next deployment,
- * and those that a deployment under way needs.
+ * Name of the archive that the next deployment of an app is made of: the newest that could be unpacked, so that one
+ * that was damaged on its way is not in the way of the good one from before.
+ */
+export function currentArchive(
+  deployments: Pick<DeploymentRepository, 'history'>,
+  app_id: string,
+): string | undefined {
+  const rows = deployments.history(app_id, LOOKED_AT, 0).rows.filter((row) => requestOf(row).upload)
+  const last = rows.find(isUnpacked) ?? rows[0]
+  return last && requestOf(last).upload
+}
+
+/**
+ * Removes the archives of an app that nothing will be built from: the one for the next deployment is kept, and those
+ * that a deployment under way needs.
  */
 export function pruneArchives(
   deployments: Pick<DeploymentRepository, 'history'>,
@@ -61,9 +79,11 @@ export function pruneArchives(
   app_id: string,
 ): void {
   const rows = deployments.history(app_id, LOOKED_AT, 0).rows.filter((row) => requestOf(row).upload)
-  const kept = new Set(
-    rows.filter((row, index) => index === 0 || !row.finished_at).map((row) => requestOf(row).upload),
-  )
+  const kept = new Set(rows.filter((row) => !row.finished_at).map((row) => requestOf(row).upload))
+  kept.add(currentArchive({ history: () => ({ rows, total: rows.length }) }, app_id))
+  // One that is under way may turn out to be damaged.
+  const good = rows.find((row) => row.finished_at && isUnpacked(row))
+  if (good) kept.add(requestOf(good).upload)
   for (const row of rows) {
     const { upload } = requestOf(row)
     if (upload && !kept.has(upload)) rmSync(join(directory, upload), { force: true })

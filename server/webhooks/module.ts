@@ -16,7 +16,7 @@ import { createWebhooks } from './service.ts'
 interface Needs {
   addresses: Pick<Addresses, 'public_url' | 'chosen_url'>
   apps: Pick<Apps, 'find' | 'sources'>
-  deployments: Pick<DeploymentsDomain, 'enqueue' | 'get' | 'branchOf'>
+  deployments: Pick<DeploymentsDomain, 'enqueueSource' | 'get' | 'branchOf'>
   git_credentials: Pick<GitAccess, 'credentialFor'>
   identity: { people: Pick<People, 'find'> }
   previews: Pick<Previews, 'opened' | 'closed' | 'pushed' | 'ofRunner' | 'find'>
@@ -52,7 +52,7 @@ function createWebhooksDomain(base: Base, use: Needs) {
       apps: (project_id) => use.apps.sources(project_id).flatMap(({ id }) => app(id) ?? []),
       deploy: (app_id, trigger, commit) => {
         const row = use.apps.find(app_id)!
-        return use.deployments.enqueue(row, trigger, commit, PLATFORM).id
+        return use.deployments.enqueueSource(row, trigger, commit, PLATFORM).id
       },
       previews: {
         opened: (...given) => use.previews.opened(...given),

@@ -19,6 +19,7 @@ describe('uploaded archives', () => {
     const row = (upload: string | null, finished_at: string | null) => ({
       request: JSON.stringify(upload ? { upload } : {}),
       finished_at,
+      failure: null,
     })
     const rows = [
       row('newest', '2026-01-01'),

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { mkdirSync } from 'node:fs'
+import { existsSync, mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { portOf } from '#server/env/resolved'
 import { Fatal } from '#server/kernel/jobs/definition'
@@ -222,7 +222,13 @@ async function fetchSource(
     case 'git':
       return fromGit(context, step, app, ask)
     case 'upload': {
-      const archive = join(context.uploads_directory, ask.upload ?? '')
+      const archive = ask.upload && join(context.uploads_directory, ask.upload)
+      if (!archive || !existsSync(archive))
+        throw new Fatal(
+          'bad_archive',
+          'What was uploaded is not on this server any more: backups of the platform hold no sources.',
+          'Send the source again, to POST /api/apps/:id/upload or by `portreeve deploy`.',
+        )
       const directory = sourceDirectory(context, deployment_id)
       await removeTree(directory)
       context.logs.append(deployment_id, 'clone', 'system', 'Unpacking the uploaded archive.')
