@@ -38,7 +38,8 @@ const run = async (body: object) => {
   await call('POST', `/api/cron-jobs/${id}/run`)
   return ended(id)
 }
-const containers = () => docker('ps', '-q', '--filter', 'label=portreeve.run').trim()
+/** Runs that have a container; the label of other containers is empty. */
+const containers = () => docker('ps', '--format', '{{.Label "portreeve.run"}}').trim()
 
 beforeAll(async () => {
   forge = await startGitServer()
