@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import { pipeline, Readable } from 'node:stream'
 import { createZstdDecompress } from 'node:zlib'
+import { atMost } from '#server/kernel/at-most'
 import { type ObjectStore, ObjectStoreError } from '#server/platform/objectstore/objectstore'
 import { ArchiveError } from './archive-error.ts'
 import { decrypt } from './frames.ts'
@@ -20,18 +21,9 @@ const CHUNK_BYTES = 256 * 1024
 const damaged = () =>
   new ArchiveError('damaged', 'The archive is not what was written: its checksum is another one.')
 
-/** A stream that is not longer than it was; throws where it goes on. */
-async function* upTo(
-  most: number | null | undefined,
-  source: AsyncIterable<Uint8Array>,
-): AsyncGenerator<Uint8Array> {
-  let size = 0
-  for await (const chunk of source) {
-    size += chunk.byteLength
-    if (size > (most ?? Number.POSITIVE_INFINITY)) throw damaged()
-    yield chunk
-  }
-}
+/** The bytes of what was written; `size_bytes` is null where nobody knows any more how long it was. */
+const asWritten = (size_bytes: number | null | undefined, source: AsyncIterable<Uint8Array>) =>
+  atMost(size_bytes ?? Number.POSITIVE_INFINITY, source, damaged)
 
 /** The stored bytes; throws at their end when they are not what was written. */
 async function* checked({
@@ -43,7 +35,7 @@ async function* checked({
 }: StoredArchive): AsyncGenerator<Uint8Array> {
   const hash = createHash('sha256')
   try {
-    for await (const chunk of upTo(size_bytes, store.get(key, undefined, signal))) {
+    for await (const chunk of asWritten(size_bytes, store.get(key, undefined, signal))) {
       hash.update(chunk)
       yield chunk
     }
@@ -65,7 +57,7 @@ export async function checkArchive(archive: StoredArchive): Promise<void> {
 export async function* readArchive(archive: StoredArchive): AsyncGenerator<Uint8Array> {
   const stored = checked(archive)
   const packed = archive.data_key ? decrypt(stored, archive.data_key) : stored
-  yield* upTo(archive.original_bytes, decompress(packed))
+  yield* asWritten(archive.original_bytes, decompress(packed))
 }
 
 /** Undoes the compression; a broken stream is an archive that is not what was written. */

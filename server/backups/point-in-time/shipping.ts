@@ -1,3 +1,4 @@
+import { atMost } from '#server/kernel/at-most'
 import type { ContainerCommand } from '#server/databases/engine'
 import type { DatabaseInstance } from '#server/databases/instance'
 import { Fatal } from '#server/kernel/jobs/definition'
@@ -38,15 +39,8 @@ async function inTime<T>(signal: AbortSignal, work: (signal: AbortSignal) => Pro
   }
 }
 
-/** A piece, unless it grew since its size was told. */
-async function* atMost(most: number, bytes: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
-  let size = 0
-  for await (const chunk of bytes) {
-    size += chunk.byteLength
-    if (size > most) throw new Fatal('archive_damaged', 'A piece of the log is larger than pieces are.')
-    yield chunk
-  }
-}
+/** A piece may have grown since its size was told. */
+const grown = () => new Fatal('archive_damaged', 'A piece of the log is larger than pieces are.')
 
 /** Takes finished pieces of the log from the server of a database to its destination. */
 export function createShipping(context: LogContext) {
@@ -93,7 +87,7 @@ export function createShipping(context: LogContext) {
         objects.write(
           archive,
           key,
-          atMost(log.piece_bytes, databases.output(instance, log.read(name), limited)),
+          atMost(log.piece_bytes, databases.output(instance, log.read(name), limited), grown),
           limited,
         ),
       )

@@ -4,6 +4,7 @@ import { basename, dirname, join, relative } from 'node:path'
 import { pipeline } from 'node:stream/promises'
 import { createGunzip } from 'node:zlib'
 import { extract as createTarReader, type Header } from 'tar-stream'
+import { atMost } from '#server/kernel/at-most'
 import { sparingReserve } from '#server/kernel/disk-reserve'
 import { removeTree } from '#server/kernel/removal'
 import { ArchiveError, damaged, notGzip, tooLarge, tooManyFiles, unsafe } from './errors.ts'
@@ -64,11 +65,8 @@ function readPath(name: string): string | undefined {
 
 /** Lets bytes through up to a limit; the first ones must be gzip's own. */
 async function* gate(source: AsyncIterable<Uint8Array>, max_bytes: number): AsyncGenerator<Uint8Array> {
-  let size = 0
   let head = Buffer.alloc(0)
-  for await (const chunk of source) {
-    size += chunk.byteLength
-    if (size > max_bytes) throw tooLarge('The archive is', max_bytes)
+  for await (const chunk of atMost(max_bytes, source, () => tooLarge('The archive is', max_bytes))) {
     if (head.length < 2) {
       head = Buffer.concat([head, chunk.subarray(0, 2)])
       if (head.length >= 2 && (head[0] !== 0x1f || head[1] !== 0x8b)) throw notGzip()
@@ -78,14 +76,9 @@ async function* gate(source: AsyncIterable<Uint8Array>, max_bytes: number): Asyn
   if (head.length < 2) throw notGzip()
 }
 
-async function* meter(source: AsyncIterable<Uint8Array>, limits: ArchiveLimits): AsyncGenerator<Uint8Array> {
+function meter(source: AsyncIterable<Uint8Array>, limits: ArchiveLimits): AsyncGenerator<Uint8Array> {
   const max_bytes = limits.max_bytes + limits.max_files * FRAMING_PER_ENTRY + FRAMING
-  let size = 0
-  for await (const chunk of source) {
-    size += chunk.byteLength
-    if (size > max_bytes) throw tooLarge('The files of the archive are', limits.max_bytes)
-    yield chunk
-  }
+  return atMost(max_bytes, source, () => tooLarge('The files of the archive are', limits.max_bytes))
 }
 
 /** Writes entries below `root`. Links come last, when no file can be written through them any more. */
