@@ -1,20 +1,9 @@
 import { randomBytes } from 'node:crypto'
+import { firstBytes } from '#server/kernel/first-bytes'
 import { type ObjectStore, ObjectStoreError } from '#server/platform/objectstore/objectstore'
 
 const PROBE_BYTES = 4096
 const MOST_MS = 60_000
-
-/** What a destination says is stored; no more of it than was written. */
-async function readBack(store: ObjectStore, key: string): Promise<Buffer> {
-  const chunks: Uint8Array[] = []
-  let size = 0
-  for await (const chunk of store.get(key)) {
-    chunks.push(chunk)
-    size += chunk.byteLength
-    if (size > PROBE_BYTES) break
-  }
-  return Buffer.concat(chunks)
-}
 
 async function tryOut(store: ObjectStore): Promise<void> {
   const key = `portreeve-probe-${randomBytes(8).toString('hex')}`
@@ -25,7 +14,8 @@ async function tryOut(store: ObjectStore): Promise<void> {
       yield body
     })(),
   )
-  if (!(await readBack(store, key)).equals(body))
+  const { bytes, truncated } = await firstBytes(store.get(key), PROBE_BYTES)
+  if (truncated || !bytes.equals(body))
     throw new ObjectStoreError('failed', 'What was read back is not what was written.')
   await store.delete(key)
 }
