@@ -56,6 +56,12 @@ export async function receive(
 const isUnpacked = ({ failure }: Pick<DeploymentRow, 'failure'>): boolean =>
   failure === null || (JSON.parse(failure) as Failure).step !== 'clone'
 
+/** Deployments of an app that were made of an archive, the newest first. */
+const uploadsOf = (deployments: Pick<DeploymentRepository, 'history'>, app_id: string) =>
+  deployments.history(app_id, LOOKED_AT, 0).rows.filter((row) => requestOf(row).upload)
+const current = <Row extends Pick<DeploymentRow, 'failure'>>(rows: readonly Row[]): Row | undefined =>
+  rows.find(isUnpacked) ?? rows[0]
+
 /**
  * Name of the archive that the next deployment of an app is made of: the newest that could be unpacked, so that one
  * that was damaged on its way is not in the way of the good one from before.
@@ -64,8 +70,7 @@ export function currentArchive(
   deployments: Pick<DeploymentRepository, 'history'>,
   app_id: string,
 ): string | undefined {
-  const rows = deployments.history(app_id, LOOKED_AT, 0).rows.filter((row) => requestOf(row).upload)
-  const last = rows.find(isUnpacked) ?? rows[0]
+  const last = current(uploadsOf(deployments, app_id))
   return last && requestOf(last).upload
 }
 
@@ -78,12 +83,11 @@ export function pruneArchives(
   directory: string,
   app_id: string,
 ): void {
-  const rows = deployments.history(app_id, LOOKED_AT, 0).rows.filter((row) => requestOf(row).upload)
-  const kept = new Set(rows.filter((row) => !row.finished_at).map((row) => requestOf(row).upload))
-  kept.add(currentArchive({ history: () => ({ rows, total: rows.length }) }, app_id))
+  const rows = uploadsOf(deployments, app_id)
   // One that is under way may turn out to be damaged.
   const good = rows.find((row) => row.finished_at && isUnpacked(row))
-  if (good) kept.add(requestOf(good).upload)
+  const needed = [current(rows), good, ...rows.filter((row) => !row.finished_at)]
+  const kept = new Set(needed.map((row) => row && requestOf(row).upload))
   for (const row of rows) {
     const { upload } = requestOf(row)
     if (upload && !kept.has(upload)) rmSync(join(directory, upload), { force: true })
