@@ -38,8 +38,8 @@ const SKIPPED_FOLDERS = new Set([
 ])
 
 /**
- * Looks at a real folder, of which a stranger decides how long that takes: nobody waits for it. Links are followed only to files inside the folder; devices, pipes and sockets do
- * not exist for it.
+ * Looks at a real folder, of which a stranger decides how long that takes: nobody waits for it. Links are followed
+ * only to files inside the folder; devices, pipes and sockets do not exist for it.
  */
 export async function openTree(directory: string): Promise<SourceTree> {
   const root = await realpath(directory)

@@ -90,8 +90,8 @@ export function createScheduler({ db, clock, events, jobs, log, repository, isAc
       emit(job, 'cron.skipped', { run_id: id })
       return id
     }
-    const open = repository.openRuns(job.id)
-    if (job.overlap === 'replace') for (const run of open) if (run.job_id) jobs.cancel(run.job_id)
+    if (job.overlap === 'replace')
+      for (const run of repository.openRuns(job.id)) if (run.job_id) jobs.cancel(run.job_id)
     const id = insert(job, due, 'queued', null)
     const job_id = jobs.enqueue<RunPayload>({
       kind: 'cron.run',

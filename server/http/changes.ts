@@ -4,8 +4,8 @@ import type { Clock } from '#server/kernel/clock'
 import { ApiError } from '#server/kernel/errors'
 
 /**
- * Changes of one user: far more at once than anybody makes by hand, and 36,000 an hour for programs. Each adds rows that are
- * kept for months, to the trail and to events at least.
+ * Changes of one user: far more at once than anybody makes by hand, and 36,000 an hour for programs. Each adds rows
+ * that are kept for months, to the trail and to events at least.
  */
 const OF_USER: Allowance = { at_once: 1_000, per_second: 10 }
 /** Users that are remembered before those are forgotten who have used nothing. */

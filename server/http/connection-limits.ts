@@ -57,8 +57,8 @@ export function holdConnections(
 const limited = new WeakSet<Server>()
 
 /**
- * Ends connections that send their headers too slowly, or nothing at all, and bounds how many there are, for every HTTP server of this
- * process that listens from now on. Nitro makes its server itself and hands it to nobody; Node tells of it
+ * Ends connections that send their headers too slowly, or nothing at all, and bounds how many there are, for every
+ * HTTP server of this process that listens from now on. Nitro makes its server itself and hands it to nobody; Node tells of it
  * just before it listens, when all limits can still be set.
  */
 export function limitConnections(): void {

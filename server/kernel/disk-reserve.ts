@@ -8,22 +8,21 @@ const MOST_BYTES = 1024 ** 3
 
 const reserveOf = (disk_bytes: number): number => Math.min(MOST_BYTES, disk_bytes * SHARE)
 
-/** Bytes that users may still put on the disk of a folder. */
-export function freeForUsers(directory: string): number {
+/** Bytes that are free on the disk of a folder beside so many reserves. */
+function freeBeside(reserves: number, directory: string): number {
   mkdirSync(directory, { recursive: true, mode: 0o700 })
   const { bsize, blocks, bavail } = statfsSync(directory)
-  return bavail * bsize - reserveOf(bsize * blocks)
+  return bavail * bsize - reserves * reserveOf(bsize * blocks)
 }
+
+/** Bytes that users may still put on the disk of a folder. */
+export const freeForUsers = (directory: string): number => freeBeside(1, directory)
 
 /**
  * Bytes that backups may still put there. They stop a whole reserve before that is touched: else whoever makes
  * backups could fill the disk until apps of others, which had written most since, are stopped for it.
  */
-export function freeForBackups(directory: string): number {
-  const free = freeForUsers(directory)
-  const { bsize, blocks } = statfsSync(directory)
-  return free - reserveOf(bsize * blocks)
-}
+export const freeForBackups = (directory: string): number => freeBeside(2, directory)
 
 /** The same of files: a disk whose table of files is full takes no file of anybody. */
 const MOST_FILES = 50_000
