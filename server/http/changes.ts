@@ -1,5 +1,5 @@
 import { type Actor, isAdministrator } from '#server/kernel/access'
-import { type Allowance, type Budget, createBudget } from '#server/kernel/budget'
+import { type Allowance, createBudgets } from '#server/kernel/budget'
 import type { Clock } from '#server/kernel/clock'
 import { ApiError } from '#server/kernel/errors'
 
@@ -8,24 +8,13 @@ import { ApiError } from '#server/kernel/errors'
  * that are kept for months, to the trail and to events at least.
  */
 const OF_USER: Allowance = { at_once: 1_000, per_second: 10 }
-/** Users that are remembered before those are forgotten who have used nothing. */
-const REMEMBERED = 1_000
 
 /**
  * Bounds how fast one user may change things: by nothing but changing their own name, over and over, somebody who may
  * only read would fill the disk of the server within hours. Administrators have the server anyway.
  */
 export function createChanges(clock: Pick<Clock, 'monotonic_ms'>, allowance = OF_USER) {
-  const budgets = new Map<string, Budget>()
-  const budgetOf = (owner: string): Budget => {
-    const known = budgets.get(owner)
-    if (known) return known
-    if (budgets.size >= REMEMBERED)
-      for (const [other, budget] of budgets) if (budget.isWhole()) budgets.delete(other)
-    const made = createBudget(clock, allowance)
-    budgets.set(owner, made)
-    return made
-  }
+  const budgetOf = createBudgets(clock)
   return {
     /**
      * Counts a change. Throws RATE_LIMITED for one too many.
@@ -34,7 +23,7 @@ export function createChanges(clock: Pick<Clock, 'monotonic_ms'>, allowance = OF
      */
     take(actor: Actor, is_own: boolean): void {
       if (isAdministrator(actor)) return
-      const budget = budgetOf(is_own ? `${actor.user_id} ${actor.credential_id}` : actor.user_id)
+      const budget = budgetOf(is_own ? `${actor.user_id} ${actor.credential_id}` : actor.user_id, allowance)
       if (!budget.isLeft())
         throw new ApiError(
           'RATE_LIMITED',

@@ -34,3 +34,22 @@ export function createBudget(clock: Pick<Clock, 'monotonic_ms'>, allowance: Allo
     isWhole: () => grow() >= allowance.at_once,
   }
 }
+
+/** Budgets that are remembered before those are forgotten of which nothing was used. */
+const REMEMBERED = 1_000
+
+/**
+ * The budgets of many, by key. In memory: after a restart everybody has a whole one again, which does no harm.
+ */
+export function createBudgets(clock: Pick<Clock, 'monotonic_ms'>) {
+  const budgets = new Map<string, Budget>()
+  return (key: string, allowance: Allowance): Budget => {
+    const known = budgets.get(key)
+    if (known) return known
+    if (budgets.size >= REMEMBERED)
+      for (const [other, budget] of budgets) if (budget.isWhole()) budgets.delete(other)
+    const made = createBudget(clock, allowance)
+    budgets.set(key, made)
+    return made
+  }
+}

@@ -1,5 +1,5 @@
 import { type Actor, isAdministrator } from '#server/kernel/access'
-import { type Allowance, type Budget, createBudget } from '#server/kernel/budget'
+import { type Allowance, createBudgets } from '#server/kernel/budget'
 import type { Clock } from '#server/kernel/clock'
 import { ApiError, invalid } from '#server/kernel/errors'
 import { findNotifier } from './notifiers/notifiers.ts'
@@ -22,16 +22,7 @@ export function createMailboxes({
   /** Whether an address is that of somebody who can act in a project. */
   isMember(project_id: string, email: string): boolean
 }) {
-  // In memory: after a restart everybody has a whole share again, which does no harm.
-  const budgets = new Map<string, Budget>()
-  const budgetOf = (key: string, allowance: Allowance): Budget => {
-    const known = budgets.get(key)
-    if (known) return known
-    for (const [other, budget] of budgets) if (budget.isWhole()) budgets.delete(other)
-    const made = createBudget(clock, allowance)
-    budgets.set(key, made)
-    return made
-  }
+  const budgetOf = createBudgets(clock)
   const takesMail = (provider: string | null) => findNotifier(provider ?? '')?.is_mail === true
   /** Of one project, so that the noise of one does not keep the alerts of another from the same person. */
   const shareOf = ({ project_id, target }: Mailbox) =>
