@@ -66,5 +66,6 @@ while [ $stopping = no ]; do
   wait $!
   wait_s=$((wait_s * 2 > longest_wait_s ? longest_wait_s : wait_s * 2))
 done
-rm -f "$folder/$name.pid"
 say "$name was stopped"
+# The last thing done: whoever waits for the file to go may remove the folder then.
+rm -f "$folder/$name.pid"

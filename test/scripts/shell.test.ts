@@ -207,6 +207,19 @@ describe('a program under the supervisor', () => {
     expect(pid()).toBe('none')
     expect(existsSync(join(folder, 'app.pid'))).toBe(false)
   })
+  test('writes nothing more once it is said to have stopped, so that its folder can be removed', async () => {
+    const slow = join(folder, 'path')
+    mkdirSync(slow)
+    writeFileSync(join(slow, 'date'), '#!/bin/sh\nsleep 1\nexec /bin/date "$@"\n', { mode: 0o755 })
+    spawn('bash', [join(root, 'scripts/shell/supervise.sh'), folder, 'app', 'sleep', '600'], {
+      stdio: 'ignore',
+      detached: true,
+      env: { PATH: `${slow}:${process.env.PATH}` },
+    }).unref()
+    await vi.waitFor(() => expect(pid()).toMatch(/^\d+$/), { timeout: 10_000, interval: 50 })
+    bash('supervised_stop "$1" app', [folder])
+    expect(readFileSync(join(folder, 'app.log'), 'utf8')).toMatch(/ supervisor: app was stopped\n$/)
+  })
   test('a process file of an earlier boot is not mistaken for a running supervisor', () => {
     writeFileSync(join(folder, 'app.pid'), String(process.pid))
     expect(pid()).toBe('none')
