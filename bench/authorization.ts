@@ -8,12 +8,17 @@ import { connect } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createAudit } from '#server/audit/service'
+import { createChanges } from '#server/http/changes'
+import type { HttpPorts } from '#server/http/context'
+import { createIdempotency } from '#server/http/idempotency'
+import { createRequestTurns } from '#server/http/turns'
 import { createIdentity } from '#server/identity/service'
 import { authorize, type Actor } from '#server/kernel/access'
 import { systemClock } from '#server/kernel/clock'
 import { loadConfig } from '#server/kernel/config'
 import { openDb } from '#server/kernel/db'
 import { createEvents } from '#server/kernel/events'
+import { createHeldBytes } from '#server/kernel/held-bytes'
 import { createLog } from '#server/kernel/log'
 import { migrate } from '#server/kernel/migrate'
 import { createSecrets } from '#server/kernel/secrets'
@@ -50,6 +55,7 @@ const config = loadConfig({
   PORTREEVE_ADMIN_EMAIL: ADMIN.email,
   PORTREEVE_ADMIN_PASSWORD: ADMIN.password,
 })
+const secrets = createSecrets(Buffer.alloc(32, 1))
 const audit = createAudit({ db, clock })
 const projects = createProjects({
   db,
@@ -66,7 +72,7 @@ const identity: ReturnType<typeof createIdentity> = createIdentity({
   db,
   clock,
   log,
-  secrets: createSecrets(Buffer.alloc(32, 1)),
+  secrets,
   audit,
   events: createEvents(db, clock, log),
   projects,
@@ -118,19 +124,28 @@ for (const [way, proof] of Object.entries(proofs)) {
 
 /** A list of 20 projects over HTTP; `authenticate` is the only thing in which the servers differ. */
 const route = readRoutes().filter(({ path, method }) => path === '/api/projects' && method === 'get')
-const serve = (authenticate: unknown) =>
-  startTestServer(route, {
-    projects,
-    http: {
-      log,
-      authenticate,
-      locate: () => undefined,
-      default_project: () => project_id,
-      idempotency: undefined,
-      refused: () => undefined,
-      client: identity.client,
-    },
-  })
+const held = { of_one: 8 * 1024 * 1024, of_all: 16 * 1024 * 1024, refusal: 'Too many.' }
+const serve = (authenticate: HttpPorts['http']['authenticate']) => {
+  const http: HttpPorts['http'] = {
+    log,
+    authenticate,
+    locate: () => undefined,
+    cors_origins: () => [],
+    default_project: () => project_id,
+    idempotency: createIdempotency(db, clock, secrets),
+    bodies: createHeldBytes(held),
+    answers: createHeldBytes(held),
+    turn: createRequestTurns(),
+    changes: createChanges(clock),
+    refused: () => undefined,
+    client: identity.client,
+    cameByEdge: () => undefined,
+    refresh: ({ user_id, method, credential_id, address, request_id }) =>
+      identity.actorOf({ user_id, method, credential_id }, { address, id: request_id }),
+    onRevocation: (listener) => identity.revocations.subscribe(({ user_id }) => listener(user_id)),
+  }
+  return startTestServer(route, { projects, http })
+}
 const open = await serve(() => actor)
 const guarded = await serve(identity.authenticate)
 const ways: [string, TestServer, Record<string, string>][] = [
