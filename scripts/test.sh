@@ -36,15 +36,21 @@ gives_way=(nice -n 5)
 engine_run='' engine_data_usual=${PORTREEVE_TEST_ENGINE_DATA:-/var/lib/portreeve-test-engine}
 engine_data=$engine_data_usual
 # shellcheck disable=SC2317 # the trap calls it
+stop_first_engine() {
+  if [ -z "$engine_run" ]; then return; fi
+  private_engine_stop "$engine_run" "$engine_data"
+  # A clone made for one run leaves nothing behind; a developer keeps the images for the next run.
+  if [ "${CI:-}" = true ] || [ "$engine_data" != "$engine_data_usual" ]; then rm -rf "$engine_data"; fi
+}
+# shellcheck disable=SC2317 # the trap calls it
 clean_up() {
   local run
   for run in $unit_run $sources_run $packages_run "${lane_tests[@]}"; do kill -- "-$run" 2> /dev/null || true; done
+  # Engines take their time to end, so they end side by side.
+  stop_first_engine &
+  run=$!
   close_lanes
-  if [ -n "$engine_run" ]; then
-    private_engine_stop "$engine_run" "$engine_data"
-    # A clone made for one run leaves nothing behind; a developer keeps the images for the next run.
-    if [ "${CI:-}" = true ] || [ "$engine_data" != "$engine_data_usual" ]; then rm -rf "$engine_data"; fi
-  fi
+  wait "$run" || true
   rm -rf "$reports"
 }
 trap clean_up EXIT
@@ -168,12 +174,16 @@ add_lane() {
 }
 
 close_lanes() {
-  local index
+  local index stops=()
   for index in "${!lanes[@]}"; do
-    private_engine_stop "${lane_runs[index]}" "${lane_datas[index]}" || true
-    lane_close "${lanes[index]}" "${lane_numbers[index]}"
-    rm -rf "${lane_runs[index]}" "${lane_datas[index]}"
+    (
+      private_engine_stop "${lane_runs[index]}" "${lane_datas[index]}" || true
+      lane_close "${lanes[index]}" "${lane_numbers[index]}"
+      rm -rf "${lane_runs[index]}" "${lane_datas[index]}"
+    ) &
+    stops+=($!)
   done
+  if [ ${#stops[@]} -gt 0 ]; then wait "${stops[@]}" || true; fi
   lanes=() lane_numbers=() lane_runs=() lane_datas=()
 }
 
@@ -190,8 +200,9 @@ run_tests() {
   shift
   step "tests: $name"
   # In the foreground, so that a signal to this run reaches vitest as well.
-  "${inside[@]}" timeout --foreground --kill-after=30 "$(limit_s "$name")" \
-    vitest run "$@" --passWithNoTests --reporter=default --reporter=./scripts/retried-reporter.ts --reporter=json --outputFile.json="$report" "${filters[@]}" < /dev/null || status=$?
+  TEST_SECONDS=$reports/$name.seconds "${inside[@]}" timeout --foreground --kill-after=30 "$(limit_s "$name")" \
+    vitest run "$@" --passWithNoTests --reporter=default --reporter=./scripts/retried-reporter.ts \
+    --reporter=./scripts/seconds-reporter.ts --reporter=json --outputFile.json="$report" "${filters[@]}" < /dev/null || status=$?
   # As lines of a file, since a run in the background cannot add to a list of this shell.
   {
     if [ $status -eq 124 ] || [ $status -eq 137 ]; then echo "failed:The tests of $name did not end within $(limit_s "$name") s."; fi
@@ -322,6 +333,12 @@ for name in "${expected[@]}"; do
 done
 
 step 'result'
+# Which parts took how long, and the files that the lanes are shared by.
+for name in "${expected[@]}"; do
+  if [ -e "$reports/$name.seconds" ]; then awk -v name="$name" '{ s += $1 } END { printf "%s: %d files, %d s\n", name, NR, s }' "$reports/$name.seconds"; fi
+done
+longest=$(cat "$reports"/{engine,e2e,lane-}*.seconds 2> /dev/null | sort -rn | head -n 40 | sed 's# test/# #; s#\.test\.ts$##' | paste -sd, || true)
+if [ -n "$longest" ]; then echo "Seconds of the longest files: ${longest//,/, }"; fi
 status=0
 node scripts/test-report.ts "${results[@]}" || status=$?
 exit $status

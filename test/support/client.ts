@@ -1,10 +1,26 @@
+import { execFile } from 'node:child_process'
 import { copyFileSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { basename, join } from 'node:path'
 import { pathToFileURL } from 'node:url'
+import { promisify } from 'node:util'
 import openapiTS, { astToString, type OpenAPI3 } from 'openapi-typescript'
-import ts from 'typescript'
 import { ROOT } from './routes.ts'
+
+const COMPILER = join(ROOT, 'node_modules/typescript-native/bin/tsc')
+const STRICT = {
+  strict: true,
+  noEmit: true,
+  skipLibCheck: true,
+  noUncheckedIndexedAccess: true,
+  allowImportingTsExtensions: true,
+  preserveSymlinks: true,
+  types: [],
+  target: 'ES2024',
+  module: 'NodeNext',
+  moduleResolution: 'NodeNext',
+  lib: ['ES2024', 'DOM', 'DOM.Iterable'],
+}
 
 /** A program beside a client that was generated for it. */
 export interface CompiledClient<M> {
@@ -45,25 +61,18 @@ export async function compileClient<M>(
   await generate(document, directory)
   const copy = join(directory, basename(program))
   copyFileSync(join(ROOT, program), copy)
-  const checked = ts.createProgram([copy], {
-    strict: true,
-    noEmit: true,
-    skipLibCheck: true,
-    noUncheckedIndexedAccess: true,
-    allowImportingTsExtensions: true,
-    preserveSymlinks: true,
-    types: [],
-    target: ts.ScriptTarget.ES2024,
-    module: ts.ModuleKind.NodeNext,
-    moduleResolution: ts.ModuleResolutionKind.NodeNext,
-    lib: ['lib.es2024.d.ts', 'lib.dom.d.ts', 'lib.dom.iterable.d.ts'],
-  })
-  const diagnostics = ts
-    .getPreEmitDiagnostics(checked)
-    .map(
-      (one) =>
-        `${basename(one.file?.fileName ?? '')}: ${ts.flattenDiagnosticMessageText(one.messageText, ' ')}`,
-    )
+  writeFileSync(
+    join(directory, 'tsconfig.json'),
+    JSON.stringify({ compilerOptions: STRICT, files: [basename(program)] }),
+  )
+  const diagnostics = await promisify(execFile)(
+    process.execPath,
+    [COMPILER, '--singleThreaded', '--pretty', 'false', '-p', directory],
+    { maxBuffer: 8 * 1024 * 1024 },
+  ).then(
+    () => [],
+    (error: { stdout?: string }) => (error.stdout || String(error)).trim().split('\n'),
+  )
   return {
     diagnostics,
     load: () => import(/* @vite-ignore */ pathToFileURL(copy).href) as Promise<M>,
