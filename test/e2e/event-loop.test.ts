@@ -78,7 +78,7 @@ watched(
     // Written every two seconds.
     const report = await eventually<LoopReport>('A report of what came after', () => {
       const found = portreeve.loop()
-      return found && found.ticks > 500 ? found : undefined
+      return found && found.ticks > 200 ? found : undefined
     })
     expect(loopFault(report)).toBeUndefined()
     expect(report.p99_ms).toBeLessThanOrEqual(LIMIT_MS)

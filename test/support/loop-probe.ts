@@ -13,7 +13,8 @@ import { type LoopReport, ownWork, type SeenStall } from './loop-report.ts'
 
 const FILE = process.env.LOOP_PROBE_FILE
 const HAS_PROFILER = process.env.LOOP_PROBE_PROFILE === '1'
-const RESOLUTION_MS = 10
+/** Each look wakes the server: a hundred a second took more than all that an idle one does. */
+const RESOLUTION_MS = 25
 const SAMPLE_US = 10_000
 const WRITE_MS = 2_000
 /** Samples are thrown away after this, unless a stall asked for them. */

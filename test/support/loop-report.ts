@@ -23,7 +23,7 @@ export const LIMIT_MS = 200
  */
 const PIECE_MS = Number(process.env.LOOP_PIECE_MS ?? 300)
 /** Half a minute: in less, one library that is loaded at its first use is more than a hundredth of the time. */
-const ENOUGH_TICKS = 3_000
+const ENOUGH_TICKS = 1_200
 
 export function readLoopReport(file: string): LoopReport | undefined {
   return existsSync(file) ? (JSON.parse(readFileSync(file, 'utf8')) as LoopReport) : undefined
