@@ -109,6 +109,38 @@ function createTable() {
   }
 }
 
+/** How many characters of a beginning count; each moves a number below 2^16 on by four bits. */
+const BEGINNING = 4
+
+/**
+ * Which beginnings texts have, a bit for each number. Nearly all places of a log begin like none of them: they
+ * are passed over by one look at a bit, which takes a tenth of the time of a look-up by sums.
+ */
+function createBeginnings() {
+  const bits = new Uint8Array(8192)
+  const numberOf = (text: string, from: number, end: number): number => {
+    let number = 0
+    for (let i = from; i < end; i += 1) number = ((number << 4) ^ text.charCodeAt(i)) & 0xffff
+    return number
+  }
+  return {
+    bytes: bits.length,
+    add(text: string): void {
+      const number = numberOf(text, 0, BEGINNING)
+      bits[number >>> 3]! |= 1 << (number & 7)
+    },
+    /** The first place from one on at which a text may begin; the length of the text where there is none. */
+    next(text: string, from: number): number {
+      let number = numberOf(text, from, from + BEGINNING - 1)
+      for (let i = from + BEGINNING - 1; i < text.length; i += 1) {
+        number = ((number << 4) ^ text.charCodeAt(i)) & 0xffff
+        if ((bits[number >>> 3]! & (1 << (number & 7))) !== 0) return i - BEGINNING + 1
+      }
+      return text.length
+    },
+  }
+}
+
 /** Where the pieces of a long text begin; the last one ends with it. */
 function* piecesOf(length: number): Generator<number> {
   for (let from = 0; from < length - LONGEST; from += LONGEST) yield from
@@ -148,6 +180,7 @@ const AT_ONCE = 500
 /** The same in pieces of work, between which others may be served. */
 export function* textMatcherInPieces(texts: Iterable<string>): Generator<void, TextMatcher> {
   const table = createTable()
+  const beginnings = createBeginnings()
   const pieces = new Set<number>()
   /** Lengths that short texts have. */
   const lengths = new Set<number>()
@@ -156,6 +189,7 @@ export function* textMatcherInPieces(texts: Iterable<string>): Generator<void, T
   for (const text of texts) {
     if ((count += 1) % AT_ONCE === 0) yield
     if (text.length < LONGEST) {
+      beginnings.add(text)
       short.push(text)
       const sums = sumsOf(text)
       lengths.add(text.length)
@@ -167,6 +201,7 @@ export function* textMatcherInPieces(texts: Iterable<string>): Generator<void, T
       if ((count += 1) % AT_ONCE === 0) yield
       const piece = text.slice(from, from + LONGEST)
       pieces.add(crc32(piece))
+      beginnings.add(piece)
       table.raise(sumsOf(piece, SHORTEST), 0, SHORTEST, 0)
     }
   }
@@ -206,11 +241,16 @@ export function* textMatcherInPieces(texts: Iterable<string>): Generator<void, T
   }
   return {
     // A number of a set takes some forty bytes.
-    bytes: table.bytes() + pieces.size * 40,
+    bytes: table.bytes() + beginnings.bytes + pieces.size * 40,
     spans(text, work = { lookups: 0 }) {
-      const sums = sumsOf(text)
       const spans: [number, number][] = []
-      for (let from = 0; from + SHORTEST <= text.length; from += 1) {
+      let sums: Sums | undefined
+      for (
+        let from = beginnings.next(text, 0);
+        from + SHORTEST <= text.length;
+        from = beginnings.next(text, from + 1)
+      ) {
+        sums ??= sumsOf(text)
         const length = longestAt(text, sums, from, work)
         if (length === 0) continue
         const last = spans.at(-1)

@@ -63,6 +63,21 @@ it('a line costs some look-ups a character, however many texts begin like it', (
   expect(work.lookups).toBeLessThanOrEqual(16_000 * 10)
 })
 
+it('a line without secrets costs no look-ups but by chance, of whichever characters it is', () => {
+  const { below } = randomOf(7)
+  const word = () => Array.from({ length: 40 }, () => below(36).toString(36)).join('')
+  const matcher = createTextMatcher(Array.from({ length: 100 }, word))
+  for (const line of [
+    'x'.repeat(8_000),
+    '\u4e2d\u6587'.repeat(4_000),
+    Array.from({ length: 200 }, word).join(' '),
+  ]) {
+    const work = { lookups: 0 }
+    matcher.spans(line, work)
+    expect(work.lookups).toBeLessThan(line.length / 50)
+  }
+})
+
 it('what it remembers of a text is small, however long the text is', () => {
   const long = Array.from({ length: 65_536 }, (_, i) => ((i * 7_919) % 36).toString(36)).join('')
   expect(createTextMatcher([long]).bytes).toBeLessThan(long.length)
