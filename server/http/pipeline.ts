@@ -13,9 +13,10 @@ import { closeWhenUnread } from './entrance.ts'
 import { toErrorAnswer } from './errors.ts'
 import { decodeSegment, limitStream, readQuery, searchOf } from './input.ts'
 import { credentialsOf, factsOf, mutates } from './request.ts'
+import { shownAnswer } from './long-lists.ts'
 import { controlsOf, reply } from './reply.ts'
 import { bodyOf, sendsFile } from './request-body.ts'
-import { holdsSecret, withoutSecrets } from './secret-answers.ts'
+import { holdsSecret } from './secret-answers.ts'
 import { sendFile } from './send-file.ts'
 import { whileAllowed } from './standing.ts'
 import { answerShare, bodyShare } from './untaken.ts'
@@ -155,10 +156,9 @@ async function answer(began: Call): Promise<unknown> {
     // allow-list.
     if (definition.media_types && result instanceof Readable) return whileRight(call, project_id, result)
     if (!definition.response) return result
-    const shown: unknown = v.parse(definition.response, result)
     // What belongs to the caller, such as a ticket, is narrowed itself.
     const is_narrowed = actor.scope !== 'full' && definition.access !== 'self'
-    return is_narrowed ? withoutSecrets(definition.response, shown) : shown
+    return shownAnswer(definition.response, result, { is_narrowed, owner: actor.user_id })
   }
   const key =
     facts.method === 'POST' && !is_upload && definition.access !== 'public'

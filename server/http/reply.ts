@@ -1,5 +1,4 @@
 import { createHash } from 'node:crypto'
-import { setImmediate } from 'node:timers/promises'
 import { promisify } from 'node:util'
 import { brotliCompress, constants, gzip } from 'node:zlib'
 import {
@@ -11,8 +10,10 @@ import {
   setResponseHeader,
   setResponseStatus,
 } from 'h3'
+import { createPace } from '#server/kernel/pace'
 import type { ResponseControls } from './context.ts'
 import type { AnyEndpoint } from './definition.ts'
+import { writeAnswer } from './long-lists.ts'
 import { holdsSecret } from './secret-answers.ts'
 import type { AnswerShare } from './untaken.ts'
 
@@ -21,10 +22,10 @@ const LEAST_BYTES = 1024
 /** Above the middle, brotli takes several times as long for a few percent. */
 const BROTLI = { params: { [constants.BROTLI_PARAM_QUALITY]: 4 } }
 const PACK = {
-  br: (text: string) => promisify(brotliCompress)(text, BROTLI),
+  br: (bytes: Buffer) => promisify(brotliCompress)(bytes, BROTLI),
   gzip: promisify(gzip),
 } as const
-/** Characters that take some 10 ms to be written, and as many to be hashed: others come in between. */
+/** Bytes that take some milliseconds to be hashed: others come before. */
 const LONG = 1_000_000
 const DOCUMENT = /^application\/(json|yaml|vnd\.aai\.asyncapi)/
 
@@ -42,10 +43,14 @@ const holdsTag = (header: string | undefined, tag: string): boolean =>
     .split(',')
     .some((one) => one.trim() === '*' || one.trim().replace(/^W\//, '') === tag.slice(2))
 
-/** The text of an answer that may be tagged and packed: typed JSON, or a description of the API. */
-function textOf({ response, media_types }: AnyEndpoint, result: unknown): string | undefined {
-  if (response) return JSON.stringify(result)
-  return typeof result === 'string' && DOCUMENT.test(media_types?.[0] ?? '') ? result : undefined
+/** The bytes of an answer that may be tagged and packed: typed JSON, or a description of the API. */
+async function bytesOf(
+  { response, media_types }: AnyEndpoint,
+  result: unknown,
+  owner: string,
+): Promise<Buffer | undefined> {
+  if (response) return result === undefined ? undefined : writeAnswer(result, owner)
+  return typeof result === 'string' && DOCUMENT.test(media_types?.[0] ?? '') ? Buffer.from(result) : undefined
 }
 
 /** Lists and descriptions are asked for again and again, and seldom change. */
@@ -63,15 +68,15 @@ export async function reply(
   result: unknown,
   share: AnswerShare,
 ): Promise<unknown> {
-  const text = textOf(definition, result)
-  if (text === undefined) {
+  const bytes = await bytesOf(definition, result, share.owner)
+  if (bytes === undefined) {
     if (typeof result === 'string') share.hold(result.length)
     return result
   }
-  share.hold(text.length)
-  if (text.length > LONG) await setImmediate()
+  share.hold(bytes.length)
+  if (bytes.length > LONG) await createPace(share.owner).pause()
   if (event.method === 'GET' && isTagged(definition, result)) {
-    const tag = `W/"${createHash('sha256').update(text).digest('base64url').slice(0, 27)}"`
+    const tag = `W/"${createHash('sha256').update(bytes).digest('base64url').slice(0, 27)}"`
     setResponseHeader(event, 'ETag', tag)
     if (holdsTag(getRequestHeader(event, 'if-none-match'), tag)) {
       setResponseStatus(event, 304)
@@ -80,16 +85,16 @@ export async function reply(
   }
   if (holdsSecret(definition.response, result)) {
     setResponseHeader(event, 'Cache-Control', 'no-store, no-transform')
-    return written(event, definition, text)
+    return typed(event, definition, bytes)
   }
-  if (text.length < LEAST_BYTES) return written(event, definition, text)
+  if (bytes.length < LEAST_BYTES) return typed(event, definition, bytes)
   appendResponseHeader(event, 'Vary', 'Accept-Encoding')
   const header = getRequestHeader(event, 'accept-encoding')
   const encoding = (['br', 'gzip'] as const).find((name) => takes(header, name))
-  if (!encoding) return written(event, definition, text)
+  if (!encoding) return typed(event, definition, bytes)
   setContentType(event, definition)
   setResponseHeader(event, 'Content-Encoding', encoding)
-  const packed = await PACK[encoding](text)
+  const packed = await PACK[encoding](bytes)
   share.hold(packed.length)
   return packed
 }
@@ -98,9 +103,9 @@ const setContentType = (event: H3Event, { media_types }: AnyEndpoint) =>
   setResponseHeader(event, 'Content-Type', media_types?.[0] ?? 'application/json')
 
 /** What is written once already is not written a second time. */
-function written(event: H3Event, definition: AnyEndpoint, text: string): Buffer {
+function typed(event: H3Event, definition: AnyEndpoint, bytes: Buffer): Buffer {
   setContentType(event, definition)
-  return Buffer.from(text)
+  return bytes
 }
 
 /**

@@ -65,6 +65,8 @@ function onceOver({ req: { socket }, res }: Exchange, act: () => void): void {
 
 /** Counts what one request holds in memory until its answer was taken. */
 export interface AnswerShare {
+  /** Whose answers they are. */
+  owner: string
   /** Throws RATE_LIMITED for whoever does not take what they asked for. */
   requireRoom(): void
   /**
@@ -82,6 +84,7 @@ export function answerShare(exchange: Exchange, answers: HeldBytes, owner: strin
     share.release()
   })
   return {
+    owner,
     requireRoom: () => answers.requireRoom(owner),
     hold(bytes) {
       if (is_over) return
