@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { setImmediate } from 'node:timers/promises'
 import { lastLines, linesAfter } from '#server/kernel/ndjson'
 import type { Clock } from '#server/kernel/clock'
+import { createPace } from '#server/kernel/pace'
 import { redactor, redactorSoon } from '#server/kernel/redact'
 import { levelOf } from '#server/kernel/log-level'
 import type { LogLine } from '#server/runtime-logs/schema'
@@ -12,9 +13,8 @@ import type { LogLine } from '#server/runtime-logs/schema'
 const MAX_BYTES = 8 * 1024 * 1024
 const MAX_LINE = 8192
 const FLUSH_MS = 100
-/** Lines of one answer, and how many are read in one piece. */
+/** Lines of one answer. */
 const MOST_READ = 10_000
-const READ_AT_ONCE = 1_000
 
 interface OpenLog {
   seq: number
@@ -139,9 +139,10 @@ export function createDeploymentLogs(
       flush()
       open.delete(deployment_id)
     },
+    /** Lines after a number, oldest first, as many as one piece of work may be about; none after the newest. */
     after(deployment_id: string, seq: number, limit: number): LogLine[] {
       flush()
-      return linesAfter<StoredLine>(path(deployment_id), seq, limit).map((line) =>
+      return linesAfter<StoredLine>(path(deployment_id), seq, limit, true).map((line) =>
         lineOf(deployment_id, line),
       )
     },
@@ -149,12 +150,13 @@ export function createDeploymentLogs(
     async read(deployment_id: string, { after, tail = MOST_READ }: LogPage = {}): Promise<LogLine[]> {
       const found: LogLine[] = []
       let at = after ?? Math.max(0, this.latest(deployment_id) - tail)
+      const pace = createPace(deployment_id)
       while (found.length < tail) {
-        const part = this.after(deployment_id, at, Math.min(READ_AT_ONCE, tail - found.length))
+        const part = this.after(deployment_id, at, tail - found.length)
+        if (part.length === 0) break
         found.push(...part)
-        if (part.length < READ_AT_ONCE) break
         at = part.at(-1)!.seq
-        await setImmediate()
+        await pace.pause()
       }
       return found
     },

@@ -9,7 +9,10 @@ export interface ChannelLine {
 export interface ChannelLog {
   /** Number of the newest line; 0 before the first. */
   latest(id: string): number
-  /** Lines after a number, oldest first; fewer than `limit` means that there are no more. */
+  /**
+   * Lines after a number, oldest first, at most `limit` and no more than may be worked on in one piece; none means
+   * that there are no more.
+   */
   after(id: string, seq: number, limit: number): ChannelLine[]
   subscribe(id: string, listener: (line: ChannelLine) => void): () => void
 }

@@ -2,6 +2,7 @@ import { appendFileSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync 
 import { join } from 'node:path'
 import { setImmediate as pause } from 'node:timers/promises'
 import { endsWhole, lastLines, linesAfter, parseLines } from './ndjson.ts'
+import { createPace } from './pace.ts'
 
 /** One line; `seq` counts within its log from 1. */
 export interface NumberedLine {
@@ -26,8 +27,10 @@ export interface LogSegments<T extends NumberedLine> {
   append(id: string, lines: readonly T[]): boolean
   /** Lines after a number, oldest first. */
   after(id: string, seq: number, limit: number): T[]
-  /** The newest lines that match, oldest first. */
-  newest(id: string, count: number, matches: (line: T) => boolean, ended: (line: T) => boolean): T[]
+  /** The same, but no more than can be worked on in one piece: none means that there are no more. */
+  page(id: string, seq: number, limit: number): T[]
+  /** The newest lines that match, oldest first; others are served meanwhile. */
+  newest(id: string, count: number, matches: (line: T) => boolean, ended: (line: T) => boolean): Promise<T[]>
   /** The lines of each file, the newest file first: read as far as somebody asks. */
   backwards(id: string): Generator<readonly T[]>
   /** What has a log. */
@@ -72,6 +75,17 @@ export function createLogSegments<T extends NumberedLine>(
       .filter((name) => /^\d{15}\.ndjson$/.test(name))
       .sort()
       .map((name) => ({ path: join(folder(id), name), first_seq: Number(name.slice(0, 15)) }))
+  }
+
+  /** The file that the line after a number is in, and those that follow it. */
+  function segmentsFrom(id: string, seq: number): Segment[] {
+    const all = segments(id)
+    return all.slice(
+      Math.max(
+        0,
+        all.findLastIndex(({ first_seq }) => first_seq <= seq + 1),
+      ),
+    )
   }
 
   function read(path: string): T[] {
@@ -144,24 +158,29 @@ export function createLogSegments<T extends NumberedLine>(
     },
     after(id, seq, limit) {
       const found: T[] = []
-      const all = segments(id)
-      const start = Math.max(
-        0,
-        all.findLastIndex(({ first_seq }) => first_seq <= seq + 1),
-      )
-      for (const { path } of all.slice(start)) {
+      for (const { path } of segmentsFrom(id, seq)) {
         found.push(...linesAfter<T>(path, seq, limit - found.length))
         if (found.length >= limit) break
       }
       return found
     },
+    page(id, seq, limit) {
+      for (const { path } of segmentsFrom(id, seq)) {
+        const found = linesAfter<T>(path, seq, limit, true)
+        if (found.length > 0) return found
+      }
+      return []
+    },
     *backwards(id) {
       for (const { path } of segments(id).reverse()) yield read(path)
     },
-    newest(id, count, matches, ended) {
+    async newest(id, count, matches, ended) {
       const found: T[] = []
+      const pace = createPace(id)
       for (const lines of this.backwards(id)) {
         for (let index = lines.length - 1; index >= 0; index--) {
+          const rest = pace.rest()
+          if (rest) await rest
           const line = lines[index]!
           if (ended(line)) return found.reverse()
           if (matches(line) && found.push(line) >= count) return found.reverse()

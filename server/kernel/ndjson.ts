@@ -76,8 +76,15 @@ function placeOf(file: number, size: number, seq: number): number {
 /**
  * Lines after a number, oldest first. Costs the same wherever in the file they stand: who follows a long log
  * page by page holds up nobody else.
+ * @param in_one_piece no more than takes a few milliseconds, since lines may be long: there may then be more than
+ * are given, and none means that there are no more.
  */
-export const linesAfter = <T extends Numbered>(path: string, seq: number, limit: number): T[] =>
+export const linesAfter = <T extends Numbered>(
+  path: string,
+  seq: number,
+  limit: number,
+  in_one_piece = false,
+): T[] =>
   withFile<T[]>(path, [], (file, size) => {
     const found: T[] = []
     let at = placeOf(file, size, seq)
@@ -94,6 +101,7 @@ export const linesAfter = <T extends Numbered>(path: string, seq: number, limit:
         found.push(line)
         if (found.length >= limit) return found
       }
+      if (in_one_piece && found.length > 0) break
     }
     return found
   })

@@ -1,3 +1,4 @@
+import type { Outlet } from './outlet.ts'
 import type { Progress } from './turns.ts'
 
 /** One entry of a feed: its place in the order, and what is sent. */
@@ -11,7 +12,7 @@ export interface Entry {
  * Something ordered that is kept and can be read from any position, and that also tells what is new at once.
  */
 export interface Source {
-  /** Entries after a position, oldest first; fewer than `limit` means that there are no more. */
+  /** Entries after a position, oldest first and at most `limit`; none means that there are no more. */
   after(position: number, limit: number): Entry[]
   subscribe(listener: (entry: Entry) => void): () => void
 }
@@ -32,13 +33,14 @@ export const PAGE_SIZE = 100
  * what is kept.
  * @param deliver sends one entry; answers false when the connection is full, so that the entry is not counted
  * as sent.
- * @param behind hears that there is something to read again: call `step` until it is done.
+ * @param outlet whether there is room for an entry now, and whom to tell that there is something to read again: `step`
+ * is then called until it is done.
  */
 export function createFeed(
   source: Source,
   position: number,
   deliver: (entry: Entry, position: number) => boolean,
-  behind: () => void,
+  outlet: Pick<Outlet, 'hasRoom' | 'due'>,
 ): Feed {
   let at = position
   let live = false
@@ -51,7 +53,7 @@ export function createFeed(
     // While behind, the entry is read later from what is kept.
     if (!live || entry.position <= at || send(entry)) return
     live = false
-    behind()
+    outlet.due()
   })
   return {
     get position() {
@@ -59,9 +61,11 @@ export function createFeed(
     },
     step() {
       if (live) return 'done'
+      // What is read for somebody who takes nothing is thrown away, and read again.
+      if (!outlet.hasRoom()) return 'blocked'
       const page = source.after(at, PAGE_SIZE)
       for (const entry of page) if (!send(entry)) return 'blocked'
-      live = page.length < PAGE_SIZE
+      live = page.length === 0
       return live ? 'done' : 'more'
     },
     stop: unsubscribe,

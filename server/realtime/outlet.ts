@@ -17,6 +17,8 @@ export interface Subscription extends Task {
 export interface Outlet {
   /** Sends a message of the channel; false when the connection is full or has had enough for now. */
   send(message: Omit<Outgoing, 'channel'>): boolean
+  /** Whether it would take a message now. */
+  hasRoom(): boolean
   /** There is something to do again: steps are due. */
   due(): void
   /** Sends the last message of the channel and closes it. */

@@ -110,40 +110,43 @@ export function createRealtime(
     connection.ended_ms = clock.monotonic_ms()
     connection.peer.close(code, reason)
   }
-  /** Puts a message into the connection unless it is full or has had enough for now. */
-  const offer = (connection: Connection, message: Outgoing): boolean => {
+  /** Whether a connection is neither full nor had enough for now. */
+  const hasRoom = (connection: Connection): boolean => {
     if (connection.ended_ms !== undefined) return false
     if (connection.peer.bufferedBytes() > fullAt()) {
       connection.full_since_ms ??= clock.monotonic_ms()
       return false
     }
-    if (!connection.share.isLeft()) return false
+    return connection.share.isLeft()
+  }
+  /** Puts a message into the connection where there is room. */
+  const offer = (connection: Connection, message: Outgoing): boolean => {
+    if (!hasRoom(connection)) return false
     const text = JSON.stringify(message)
     connection.share.spend(1, text.length)
     connection.peer.send(text)
     return true
   }
 
-  const outletOf = (connection: Connection, name: string): Outlet => {
-    return {
-      send(message) {
-        if (message.type === 'subscribed') {
-          emit(connection, { ...message, channel: name })
-          return true
-        }
-        return offer(connection, { ...message, channel: name })
-      },
-      due() {
-        const subscription = connection.subscriptions.get(name)
-        if (subscription) turns.add(connection.user.id, subscription)
-      },
-      finish(message) {
-        if (connection.ended_ms !== undefined) return
+  const outletOf = (connection: Connection, name: string): Outlet => ({
+    send(message) {
+      if (message.type === 'subscribed') {
         emit(connection, { ...message, channel: name })
-        drop(connection, name, 'closed')
-      },
-    }
-  }
+        return true
+      }
+      return offer(connection, { ...message, channel: name })
+    },
+    hasRoom: () => hasRoom(connection),
+    due() {
+      const subscription = connection.subscriptions.get(name)
+      if (subscription) turns.add(connection.user.id, subscription)
+    },
+    finish(message) {
+      if (connection.ended_ms !== undefined) return
+      emit(connection, { ...message, channel: name })
+      drop(connection, name, 'closed')
+    },
+  })
   const subscribe = (connection: Connection, { channel: name, after, data }: Subscribe) => {
     const channel = findChannel(name, ports.channels())
     if (!channel) return refuse(connection, name, 'NOT_FOUND', 'There is no such channel.')

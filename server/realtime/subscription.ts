@@ -81,8 +81,8 @@ export function createSubscription(
     return sent
   }
   const feeds = [
-    createFeed(events, events_from, deliver('events'), outlet.due),
-    createFeed(lineSource(of.log, id), at.lines, deliver('lines'), outlet.due),
+    createFeed(events, events_from, deliver('events'), outlet),
+    createFeed(lineSource(of.log, id), at.lines, deliver('lines'), outlet),
   ]
   return begin(channel, feeds, cursor, outlet)
 }
@@ -90,7 +90,7 @@ export function createSubscription(
 function followOne(channel: OpenChannel, source: Source, from: number, outlet: Outlet): Subscription {
   const deliver = (entry: Entry, position: number) =>
     outlet.send({ type: entry.type, cursor: String(position), data: entry.data })
-  const feed = createFeed(source, from, deliver, outlet.due)
+  const feed = createFeed(source, from, deliver, outlet)
   return begin(channel, [feed], () => String(feed.position), outlet)
 }
 

@@ -1,7 +1,7 @@
-import { setImmediate as pause } from 'node:timers/promises'
 import { inMilliseconds } from '#server/kernel/clock'
 import type { LogSegments } from '#server/kernel/log-segments'
 import { LEVELS } from '#server/kernel/log-level'
+import { createPace, mapInPieces } from '#server/kernel/pace'
 import type { LineQuery, LogLine, RuntimeLine } from './schema.ts'
 
 /** Lines that are read at once when a log is read forwards. */
@@ -39,30 +39,43 @@ export async function readLines(
   view: { redact(text: string): string; oldest_at: string },
 ): Promise<LogLine[]> {
   const matches = createMatch(query, view.oldest_at)
-  const shown = (line: RuntimeLine): RuntimeLine => ({ ...line, text: view.redact(line.text) })
   const found: RuntimeLine[] = []
-  if (query.after !== undefined) {
-    for (let at = query.after; found.length < query.tail; await pause()) {
-      const page = segments.after(id, at, PAGE)
-      for (const line of page.map(shown)) if (matches(line) && found.length < query.tail) found.push(line)
-      if (page.length < PAGE) break
-      at = page.at(-1)!.seq
-    }
-    return found.map(shownLine)
+  const pace = createPace(id)
+  /** To look for secrets in a line takes more than all the rest. */
+  const take = (line: RuntimeLine): Promise<void> | undefined => {
+    const clean = { ...line, text: view.redact(line.text) }
+    if (matches(clean)) found.push(clean)
+    return pace.rest()
   }
-  for (const lines of segments.backwards(id)) {
-    for (let index = lines.length - 1; index >= 0 && found.length < query.tail; index--) {
-      const line = lines[index]!
-      if (query.before !== undefined && line.seq >= query.before) continue
-      const clean = shown(line)
-      if (matches(clean)) found.push(clean)
+  for (const lines of query.after === undefined
+    ? backwards(segments, id)
+    : forwards(segments, id, query.after)) {
+    for (const line of lines) {
+      if (found.length >= query.tail) break
+      if (query.after === undefined && query.before !== undefined && line.seq >= query.before) continue
+      const rest = take(line)
+      if (rest) await rest
     }
     if (found.length >= query.tail) break
-    await pause()
   }
-  if (found.length > PAGE) await pause()
   // Instances print at the same time, and their lines arrive in any order.
-  return found.sort(byTime).map(shownLine)
+  if (query.after === undefined) found.sort(byTime)
+  return mapInPieces(id, found, shownLine)
+}
+
+/** What is kept of a log from a line on. */
+function* forwards(segments: LogSegments<RuntimeLine>, id: string, after: number): Generator<RuntimeLine[]> {
+  for (let at = after; ; ) {
+    const page = segments.page(id, at, PAGE)
+    if (page.length === 0) return
+    yield page
+    at = page.at(-1)!.seq
+  }
+}
+
+/** What is kept of a log, the newest line first. */
+function* backwards(segments: LogSegments<RuntimeLine>, id: string): Generator<RuntimeLine[]> {
+  for (const lines of segments.backwards(id)) yield lines.toReversed()
 }
 
 function byTime(a: RuntimeLine, b: RuntimeLine): number {

@@ -60,7 +60,7 @@ export function createRuntimeLogs(options: RuntimeLogsOptions) {
       latest: (id) => store.latest(id),
       after: (id, seq, limit) => {
         const redact = redactOf(noun, id)
-        return store.after(id, seq, limit).map((line) => shownLine({ ...line, text: redact(line.text) }))
+        return store.page(id, seq, limit).map((line) => shownLine({ ...line, text: redact(line.text) }))
       },
       subscribe(id, listener) {
         void attend(noun, id, true)

@@ -51,9 +51,9 @@ export function createRuntimeStore(directory: string, max_bytes: () => number) {
       timer ??= setTimeout(flush, FLUSH_MS).unref()
       for (const listener of listeners.get(id) ?? []) listener(full)
     },
-    after(id: string, seq: number, limit: number): RuntimeLine[] {
+    page(id: string, seq: number, limit: number): RuntimeLine[] {
       flush()
-      return segments.after(id, seq, limit)
+      return segments.page(id, seq, limit)
     },
     subscribe(id: string, listener: Listener): () => void {
       const set = listeners.get(id) ?? new Set()

@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import type { Clock } from '#server/kernel/clock'
 import type { Events } from '#server/kernel/events'
 import { escapeControl, type Log } from '#server/kernel/log'
+import { mapInPieces } from '#server/kernel/pace'
 import type { EdgeRequest, Ingress } from '#server/platform/ingress/ingress'
 import { createAccessFiles } from './access-files.ts'
 import { redactTarget } from './redact-target.ts'
@@ -173,10 +174,10 @@ export function createTraffic({ clock, log, events, ingress, directory, appExist
     },
     flush,
     /** Newest lines of an app's access log in the shape of its other logs, oldest first. */
-    lines(app_id: string, query: AccessQuery) {
+    async lines(app_id: string, query: AccessQuery): Promise<LogLine[]> {
       flush()
       const desired = query.q?.toLowerCase()
-      const lines = files.newest(
+      const lines = await files.newest(
         app_id,
         query.tail,
         (line) =>
@@ -187,11 +188,12 @@ export function createTraffic({ clock, log, events, ingress, directory, appExist
         // the time limits of the edge.
         (line) => query.since !== undefined && Date.parse(line.at) < Date.parse(query.since) - LONGEST_MS,
       )
-      return lines.map(lineOf)
+      return mapInPieces(app_id, lines, lineOf)
     },
+    /** Lines after a number, oldest first, as many as one piece of work may be about; none after the newest. */
     after(app_id: string, seq: number, limit: number): LogLine[] {
       flush()
-      return files.after(app_id, seq, limit).map(lineOf)
+      return files.page(app_id, seq, limit).map(lineOf)
     },
     latest: (app_id: string): number => pending.get(app_id)?.seq ?? files.latest(app_id),
     /** Hears lines as they come; one may be heard before it is on disk. */

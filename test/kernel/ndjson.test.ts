@@ -38,6 +38,19 @@ describe('a long log', () => {
       expect(found).toEqual(expected)
     }
   })
+  it('is read in pieces of some milliseconds, whatever its lines are: all of it, and nothing after its end', () => {
+    const path = join(folder, 'pieces')
+    const lines = Array.from({ length: 400 }, (_, n) => ({ seq: n + 1, text: 'x'.repeat(8_000) }))
+    writeFileSync(path, lines.map((line) => `${JSON.stringify(line)}\n`).join(''))
+    const found: Line[] = []
+    for (
+      let page: Line[];
+      (page = linesAfter<Line>(path, found.length, 300, true)).length > 0;
+      found.push(...page)
+    )
+      expect(page.length).toBeLessThanOrEqual(33)
+    expect(found).toEqual(lines)
+  })
   it('gives its last lines', () => {
     const path = fileOf('tail', 5_000)
     for (const count of [1, 2, 500, 5_000, 9_000])

@@ -85,7 +85,7 @@ describe('GET /api/apps/:id/logs?type=access', () => {
 
   it('goes when the app goes', async () => {
     api.services.apps.remove(app_id)
-    expect(api.services.traffic.lines(app_id, { tail: 10 })).toEqual([])
+    expect(await api.services.traffic.lines(app_id, { tail: 10 })).toEqual([])
     expect((await api.as('admin').get(`/api/apps/${app_id}/logs?type=access`)).status).toBe(404)
   })
 })

@@ -20,7 +20,7 @@ export default endpoint({
       data:
         type === 'build'
           ? await services.deployments.runtime.buildLogs(params.id, query)
-          : services.traffic.lines(params.id, query),
+          : await services.traffic.lines(params.id, query),
     }
   },
 })
