@@ -5,6 +5,7 @@ import type { Nitro } from 'nitropack/types'
 import { DETECT_WORKER } from '../server/builds/detect-apart.ts'
 import { DOCKERFILE_WORKER } from '../server/builds/dockerfile-apart.ts'
 import { ACME_WORKER } from '../server/platform/acme/apart.ts'
+import { WEBHOOK_WORKER } from '../server/webhooks/read-apart.ts'
 import { virtualPlugin, namesPlugin } from './bundle-plugins.ts'
 import { bundleScript, OF_PROJECTS } from './bundle-scripts.ts'
 
@@ -73,6 +74,7 @@ const THREADS = new Map([
   [DETECT_WORKER, 'server/builds/detect-worker.ts'],
   [DOCKERFILE_WORKER, 'server/builds/dockerfile-worker.ts'],
   [ACME_WORKER, 'server/platform/acme/worker.ts'],
+  [WEBHOOK_WORKER, 'server/webhooks/read-worker.ts'],
 ])
 
 /** Writes a thread of the server as one file. */

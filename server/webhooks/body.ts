@@ -1,7 +1,9 @@
+import { createHmac } from 'node:crypto'
 import type { Readable } from 'node:stream'
 import { ApiError } from '#server/kernel/errors'
 import { createHeldBytes } from '#server/kernel/held-bytes'
 import { JsonError, parseForeignJson } from '#server/kernel/json'
+import { createPace } from '#server/kernel/pace'
 
 /** Bytes of deliveries on their way: of the hooks of one project, and of all together. */
 const MOST_HELD = {
@@ -14,12 +16,15 @@ const TIME_MS = 30_000
 /** Values in one delivery: a push of two thousand commits with their files has fewer. */
 const MOST_VALUES = 300_000
 
-/** Reads deliveries of hooks, whose signature is over all of their bytes. */
+/** Takes deliveries of hooks, whose signature is over all of their bytes. */
 export function createHookBodies() {
   const held = createHeldBytes(MOST_HELD)
   return {
-    /** The bytes as they came; their limit is that of the stream. */
-    async read(project_id: string, stream: Readable): Promise<Buffer> {
+    /**
+     * Does something with the bytes as they came, which are held until that is done; their limit is that of the
+     * stream.
+     */
+    async take<T>(project_id: string, stream: Readable, use: (body: Buffer) => Promise<T>): Promise<T> {
       const chunks: Buffer[] = []
       const share = held.open(project_id)
       const timer = setTimeout(
@@ -31,13 +36,29 @@ export function createHookBodies() {
           share.hold(chunk.length)
           chunks.push(chunk)
         }
-        return Buffer.concat(chunks)
+        clearTimeout(timer)
+        return await use(Buffer.concat(chunks.splice(0)))
       } finally {
         clearTimeout(timer)
         share.release()
       }
     },
   }
+}
+
+/** Bytes that are hashed in one go. */
+const HASHED_AT_ONCE = 1024 * 1024
+
+/** The HMAC-SHA256 of a body, with others served in between. */
+export async function hmacOf(body: Buffer, secret: string, owner: string): Promise<Buffer> {
+  const hmac = createHmac('sha256', secret)
+  const pace = createPace(owner)
+  for (let from = 0; from < body.length; from += HASHED_AT_ONCE) {
+    hmac.update(body.subarray(from, from + HASHED_AT_ONCE))
+    const rest = pace.rest()
+    if (rest) await rest
+  }
+  return hmac.digest()
 }
 
 /** What a delivery says, as the forge's content type has it; undefined when that cannot be read. */

@@ -5,16 +5,24 @@ import type { Clock } from '#server/kernel/clock'
 import type { Db } from '#server/kernel/db'
 import { ApiError, notFound } from '#server/kernel/errors'
 import { newId } from '#server/kernel/ids'
+import { createPace } from '#server/kernel/pace'
 import type { Secrets } from '#server/kernel/secrets'
-import { createHookBodies, payloadOf } from './body.ts'
+import { createHookBodies, hmacOf } from './body.ts'
 import { createCallLimit } from './call-limit.ts'
 import type { DeliveryRepository, DeliveryRow } from './deliveries.ts'
 import { checked } from './forges/checked.ts'
-import type { ForgeEvent, PullRequestEvent, PushEvent, ReadHeader } from './forges/forge.ts'
+import {
+  type ForgeEvent,
+  other,
+  type PullRequestEvent,
+  type PushEvent,
+  type ReadHeader,
+} from './forges/forge.ts'
 import { findForge } from './forges/forges.ts'
 import { CONTENTS_KEPT, FORGOTTEN, keptContent } from './kept-content.ts'
 import { pullRequestOf, type PreviewResult, previewAppsFor } from './pull-requests.ts'
-import { hasSkipMarker, refusePush } from './push-rules.ts'
+import { hasSkipMarker, refusePush, touchesNothing } from './push-rules.ts'
+import { createReader } from './read-apart.ts'
 import type { WebhookRepository, WebhookRow } from './repository.ts'
 import type { PreviewPorts } from './pull-requests.ts'
 import { isSameRepository } from './repository-address.ts'
@@ -52,10 +60,13 @@ export const digestOf = (token: string): string => createHash('sha256').update(t
 
 /** A delivery with the same id within this time is a repeat. Source: security.md 2.13. */
 const REPEAT_MS = 86_400_000
+const UNTOUCHED: ReadonlySet<string> = new Set()
+
 /** What comes in from forges and through deploy hooks. */
 export function createInbound({ db, clock, secrets, webhooks, deliveries, ports }: InboundOptions) {
   const limit = createCallLimit(clock)
   const bodies = createHookBodies()
+  const read = createReader()
   const knownHook = (token: string, kind: WebhookRow['kind']): WebhookRow => {
     const hook = webhooks.byToken(digestOf(token))
     if (hook?.kind !== kind) throw notFound('webhook')
@@ -90,13 +101,35 @@ export function createInbound({ db, clock, secrets, webhooks, deliveries, ports 
     return delivery.id
   }
 
-  /** Deploys every app of the hook that the push is about; or says why none is. */
-  const push = (hook: WebhookRow, event: PushEvent): { deployed: string[]; reason: string | null } => {
+  /** Apps of the hook that are built from the repository of a push; `own` is the one that the hook is for. */
+  const appsOf = (hook: WebhookRow, event: PushEvent) => {
     const own = hook.app_id ? ports.app(hook.app_id) : undefined
     const candidates = own ? [own] : ports.apps(hook.project_id)
     const apps = candidates.filter(
       ({ git_url }) => git_url !== null && isSameRepository(git_url, event.repository),
     )
+    return { own, apps }
+  }
+  /** Apps of which a push touches nothing that they watch; others are served while it is compared. */
+  const untouchedBy = async (hook: WebhookRow, event: ForgeEvent): Promise<ReadonlySet<string>> => {
+    if (event.kind !== 'push') return UNTOUCHED
+    const untouched = new Set<string>()
+    const pace = createPace(hook.project_id)
+    for (const { id, watch_paths } of appsOf(hook, event).apps) {
+      if (touchesNothing(event, watch_paths)) untouched.add(id)
+      const rest = pace.rest()
+      if (rest) await rest
+    }
+    return untouched
+  }
+
+  /** Deploys every app of the hook that the push is about; or says why none is. */
+  const push = (
+    hook: WebhookRow,
+    event: PushEvent,
+    untouched: ReadonlySet<string>,
+  ): { deployed: string[]; reason: string | null } => {
+    const { own, apps } = appsOf(hook, event)
     if (apps.length === 0)
       return {
         deployed: [],
@@ -109,7 +142,7 @@ export function createInbound({ db, clock, secrets, webhooks, deliveries, ports 
     for (const app of apps) {
       const is_shown = event.ref === 'branch' && event.sha !== null && !hasSkipMarker(event.message)
       if (is_shown) deployed.push(...ports.previews.pushed(app.id, event.name, event.sha!))
-      const refusal = refusePush(event, app)
+      const refusal = refusePush(event, app, untouched.has(app.id))
       if (refusal) reasons.push(own ? refusal : `${app.name}: ${refusal}`)
       else deployed.push(ports.deploy(app.id, 'push', { branch: event.name, commit: event.sha ?? undefined }))
     }
@@ -139,7 +172,11 @@ export function createInbound({ db, clock, secrets, webhooks, deliveries, ports 
   }
 
   /** Does what an event asks for and writes it into the log of deliveries, both or neither. */
-  const actOnce = (hook: WebhookRow, event: ForgeEvent, name: string, key: string | null): InboundResult =>
+  const actOnce = (
+    hook: WebhookRow,
+    event: ForgeEvent,
+    { name, key, untouched }: { name: string; key: string | null; untouched: ReadonlySet<string> },
+  ): InboundResult =>
     db.tx(() => {
       const log = (row: Partial<DeliveryRow>) =>
         record(hook, { event: name, content: keptContent(event), repeat_key: key, ...row })
@@ -159,7 +196,7 @@ export function createInbound({ db, clock, secrets, webhooks, deliveries, ports 
         const detail = { deployment_ids: JSON.stringify(deployment_ids), detail: reason }
         return { delivery_id: log(detail), outcome: 'preview', reason, deployment_ids }
       }
-      const { deployed, reason } = push(hook, event)
+      const { deployed, reason } = push(hook, event, untouched)
       if (deployed.length === 0) return ignored(reason ?? 'Nothing to deploy.')
       return {
         delivery_id: log({ deployment_ids: JSON.stringify(deployed), detail: reason }),
@@ -170,14 +207,42 @@ export function createInbound({ db, clock, secrets, webhooks, deliveries, ports 
     })
 
   /** The same; what a rule forbids is ignored with its reason, because forges turn off hooks that fail. */
-  const act: typeof actOnce = (hook, told, name, key) => {
-    const event = checked(told)
+  const act: typeof actOnce = (hook, event, as) => {
     try {
-      return actOnce(hook, event, name, key)
+      return actOnce(hook, event, as)
     } catch (error) {
       if (event.kind !== 'pull_request' || !(error instanceof ApiError) || error.status >= 500) throw error
-      return actOnce(hook, { kind: 'other', reason: error.message }, name, key)
+      return actOnce(hook, other(error.message), as)
     }
+  }
+
+  const secretOf = (hook: WebhookRow): string =>
+    hook.secret ? secrets.open(hook.secret, secretContext(hook.id)) : ''
+  const unsigned = () =>
+    new ApiError('UNAUTHORIZED', 'The signature does not fit the secret of this webhook.')
+  const since = () => new Date(clock.now() - REPEAT_MS).toISOString()
+  const refuseRepeat = (hook: WebhookRow, key: string | null): void => {
+    if (key && deliveries.isKnown(hook.id, key, since()))
+      throw new ApiError('CONFLICT', 'This delivery was received before; nothing was done again.')
+  }
+  /** Takes a body as it came. Others are served while it is, so that the hook may be another one at the end. */
+  const takeEvent = async (token: string, body: Buffer, header: ReadHeader): Promise<InboundResult> => {
+    const asked = knownHook(token, 'git')
+    const { project_id } = asked
+    const secret = secretOf(asked)
+    const forge = findForge(asked.provider ?? '')
+    if (!forge?.verify(await hmacOf(body, secret, project_id), header, secret)) throw unsigned()
+    const key = forge.delivery(header)?.slice(0, 200) ?? null
+    refuseRepeat(asked, key)
+    const name = forge.event(header).slice(0, 100)
+    const content_type = header('content-type') ?? ''
+    const event = await read(project_id, { forge: forge.name, name, content_type, body })
+    const untouched = await untouchedBy(asked, event)
+    const hook = knownHook(token, 'git')
+    if (hook.provider !== asked.provider || secretOf(hook) !== secret) throw unsigned()
+    refuseRepeat(hook, key)
+    if (key) deliveries.forgetKey(hook.id, key, since())
+    return act(hook, event, { name: name || 'unnamed', key, untouched })
   }
 
   return {
@@ -185,26 +250,9 @@ export function createInbound({ db, clock, secrets, webhooks, deliveries, ports 
      * Takes an event of a forge. Unknown addresses are 404 before a byte is read, a wrong signature 401, a repeated
      * delivery 409.
      */
-    async receive(token: string, stream: Readable, header: ReadHeader): Promise<InboundResult> {
+    receive(token: string, stream: Readable, header: ReadHeader): Promise<InboundResult> {
       const { project_id } = hookOf(token, 'git')
-      const body = await bodies.read(project_id, stream)
-      const hook = knownHook(token, 'git')
-      const forge = findForge(hook.provider ?? '')
-      const secret = hook.secret ? secrets.open(hook.secret, secretContext(hook.id)) : ''
-      if (!forge?.verify(body, header, secret))
-        throw new ApiError('UNAUTHORIZED', 'The signature does not fit the secret of this webhook.')
-      const delivery = forge.delivery(header)?.slice(0, 200) ?? null
-      const since = new Date(clock.now() - REPEAT_MS).toISOString()
-      if (delivery && deliveries.isKnown(hook.id, delivery, since))
-        throw new ApiError('CONFLICT', 'This delivery was received before; nothing was done again.')
-      if (delivery) deliveries.forgetKey(hook.id, delivery, since)
-      const name = forge.event(header).slice(0, 100)
-      const payload = payloadOf(body, header('content-type') ?? '')
-      const event: ForgeEvent =
-        payload === undefined
-          ? { kind: 'other', reason: 'The body is no JSON that can be read.' }
-          : forge.parse(name, payload)
-      return act(hook, event, name || 'unnamed', delivery)
+      return bodies.take(project_id, stream, (body) => takeEvent(token, body, header))
     },
     /** Starts a deployment for whoever knows the secret address. What is sent along is passed over. */
     async deploy(
@@ -232,19 +280,23 @@ export function createInbound({ db, clock, secrets, webhooks, deliveries, ports 
         return { delivery_id, outcome: 'deployed', reason: null, deployment_ids }
       })
     },
+    /** What `again` needs to know of a stored delivery, with others served while it is found out. */
+    weigh: (hook: WebhookRow, row: DeliveryRow) =>
+      row.event === 'deploy' ? UNTOUCHED : untouchedBy(hook, checked(JSON.parse(row.content) as ForgeEvent)),
     /** Does again what a stored delivery asked for. */
-    again: (hook: WebhookRow, row: DeliveryRow): InboundResult =>
-      row.event === 'deploy' && hook.kind === 'deployment'
-        ? db.tx(() => {
-            const deployment_ids = [
-              ports.deploy(hook.app_id!, 'hook', JSON.parse(row.content) as { branch?: string }),
-            ]
-            const { event, content } = row
-            const ids = JSON.stringify(deployment_ids)
-            const delivery_id = record(hook, { event, content, deployment_ids: ids })
-            return { delivery_id, outcome: 'deployed', reason: null, deployment_ids }
-          })
-        : act(hook, JSON.parse(row.content) as ForgeEvent, row.event, null),
+    again(hook: WebhookRow, row: DeliveryRow, untouched: ReadonlySet<string>): InboundResult {
+      const { event: name, content } = row
+      if (name !== 'deploy' || hook.kind !== 'deployment')
+        return act(hook, checked(JSON.parse(content) as ForgeEvent), { name, key: null, untouched })
+      return db.tx(() => {
+        const deployment_ids = [
+          ports.deploy(hook.app_id!, 'hook', JSON.parse(content) as { branch?: string }),
+        ]
+        const ids = JSON.stringify(deployment_ids)
+        const delivery_id = record(hook, { event: name, content, deployment_ids: ids })
+        return { delivery_id, outcome: 'deployed', reason: null, deployment_ids }
+      })
+    },
   }
 }
 export type Inbound = ReturnType<typeof createInbound>

@@ -19,10 +19,10 @@ export const hasSkipMarker = (message: string): boolean => SKIP.test(message) ||
 
 /** Of a push with more changed files some are taken to be watched: each is compared with every pattern. */
 const MOST_FILES = 2000
-/** The same of more characters of files times those of patterns: all are compared in one piece. */
-const MOST_STEPS = 20_000_000
-/** Characters of all patterns, once for each text that their braces become. */
-const MOST_CHARACTERS = 50_000
+/** The same of more characters of files times those of patterns: those of one app are compared in one piece. */
+const MOST_STEPS = 4_000_000
+/** Characters of all patterns of an app, once for each text that their braces become. */
+const MOST_CHARACTERS = 10_000
 
 /** Globs that one pattern stands for; a folder stands for all that is in it. One that is none names nothing. */
 function globsOf(texts: readonly string[]): Glob[] {
@@ -58,13 +58,20 @@ export function isWatched(files: readonly string[], patterns: readonly string[])
 }
 
 /** Whether a push changed nothing of what is watched, as far as it tells what it changed. */
-function touchesNothing({ changed }: PushEvent, patterns: readonly string[]): boolean {
+export function touchesNothing({ changed }: PushEvent, patterns: readonly string[]): boolean {
   if (patterns.length === 0 || !changed || changed.length > MOST_FILES) return false
   return !isWatched(changed, patterns)
 }
 
-/** Why a push does not deploy an app, as a sentence; undefined when it does. */
-export function refusePush(push: PushEvent, target: PushTarget): string | undefined {
+/**
+ * Why a push does not deploy an app, as a sentence; undefined when it does.
+ * @param touches_nothing whether it changed nothing of what is watched: of many apps that takes long to find out.
+ */
+export function refusePush(
+  push: PushEvent,
+  target: Omit<PushTarget, 'watch_paths'>,
+  touches_nothing: boolean,
+): string | undefined {
   if (push.ref === 'tag') return 'Tags are not deployed.'
   if (push.sha === null) return `The branch ${push.name} was deleted.`
   // Some forges do not say which branch is the default: then it is the one that was found out before.
@@ -74,6 +81,6 @@ export function refusePush(push: PushEvent, target: PushTarget): string | undefi
   if (branch !== push.name) return `The push is to ${push.name}; the app is deployed from ${branch}.`
   if (!target.auto_deploy) return 'auto_deploy is off for this app.'
   if (hasSkipMarker(push.message)) return 'The commit message says that it is not to be deployed.'
-  if (touchesNothing(push, target.watch_paths)) return 'No changed file matches watch_paths.'
+  if (touches_nothing) return 'No changed file matches watch_paths.'
   return undefined
 }

@@ -305,22 +305,29 @@ export function createWebhooks(options: WebhookOptions) {
       return paged({ rows: rows.map(deliveryView), total }, paging)
     },
     /** Sends or does again what a delivery was about. */
-    redeliver: (actor: Actor, id: string, delivery_id: string) =>
-      db.tx(() => {
+    async redeliver(actor: Actor, id: string, delivery_id: string) {
+      const found = () => {
         const hook = getFor(actor, id)
         const row = deliveries.find(delivery_id)
         if (row?.webhook_id !== id) throw notFound('delivery')
         if (row.status === 'pending') throw conflict('This delivery is still being sent.')
+        return { hook, row }
+      }
+      const { hook: asked, row: kept } = found()
+      const untouched = kept.direction === 'in' ? await inbound.weigh(asked, kept) : undefined
+      return db.tx(() => {
+        const { hook, row } = found()
         record(actor, 'redeliver', hook, hook)
-        if (row.direction === 'in') {
-          const result: InboundResult = inbound.again(hook, row)
+        if (untouched) {
+          const result: InboundResult = inbound.again(hook, row, untouched)
           return deliveryView(deliveries.find(result.delivery_id!)!)
         }
         const next = { ...row, status: 'pending' as const, attempts: 0, finished_at: null }
         deliveries.update({ ...next, next_attempt_at: clock.iso() })
         wakeSoon()
         return deliveryView(deliveries.find(delivery_id)!)
-      }),
+      })
+    },
     receive: inbound.receive,
     deploy: inbound.deploy,
     /** Hooks of an app go where it went. */

@@ -40,6 +40,7 @@ describe('every published payload of GitHub', () => {
 describe('a signature', () => {
   const body = '{"zen":"Design for failure."}'
   const secret = 'a secret that only both know'
+  const signed = (by: string) => createHmac('sha256', by).update(body).digest()
   const wrong: [string, string | undefined][] = [
     ['is missing', undefined],
     ['is empty', ''],
@@ -53,7 +54,7 @@ describe('a signature', () => {
   ]
   it.each(wrong)('of GitHub that %s is refused', (_, given) => {
     const header = headers(given === undefined ? {} : { 'x-hub-signature-256': given })
-    expect(github.verify(Buffer.from(body), header, secret)).toBe(false)
+    expect(github.verify(signed(secret), header, secret)).toBe(false)
   })
   it('is refused by every forge when the hook has no secret', () => {
     const everything = headers({
@@ -63,8 +64,7 @@ describe('a signature', () => {
       'x-forgejo-signature': hmac(body, ''),
       'x-gitlab-token': '',
     })
-    for (const forge of FORGES)
-      expect(forge.verify(Buffer.from(body), everything, ''), forge.name).toBe(false)
+    for (const forge of FORGES) expect(forge.verify(signed(''), everything, ''), forge.name).toBe(false)
   })
   const right: [Forge['name'], Record<string, string>][] = [
     ['github', { 'x-hub-signature-256': `sha256=${hmac(body, secret)}` }],
@@ -75,7 +75,7 @@ describe('a signature', () => {
   ]
   it.each(right)('as %s makes it is accepted', (name, given) => {
     const forge = FORGES.find((one) => one.name === name)!
-    expect(forge.verify(Buffer.from(body), headers(given), secret)).toBe(true)
+    expect(forge.verify(signed(secret), headers(given), secret)).toBe(true)
   })
 })
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import type { PushEvent } from '#server/webhooks/forges/forge'
-import { hasSkipMarker, isWatched, refusePush } from '#server/webhooks/push-rules'
+import { hasSkipMarker, isWatched, refusePush, touchesNothing } from '#server/webhooks/push-rules'
 import { isSameRepository } from '#server/webhooks/repository-address'
 
 const push = (change: Partial<PushEvent> = {}): PushEvent => ({
@@ -20,19 +20,21 @@ const app = {
   watch_paths: [] as string[],
   last_branch: null as string | null,
 }
+const refused = (event: PushEvent, target: typeof app | (Omit<typeof app, 'branch'> & { branch: null })) =>
+  refusePush(event, target, touchesNothing(event, target.watch_paths))
 
 describe('a push', () => {
-  it('to the branch of the app deploys it', () => expect(refusePush(push(), app)).toBeUndefined())
+  it('to the branch of the app deploys it', () => expect(refused(push(), app)).toBeUndefined())
   it('to the default branch deploys an app that names none', () => {
-    expect(refusePush(push(), { ...app, branch: null })).toBeUndefined()
-    expect(refusePush(push({ name: 'feature' }), { ...app, branch: null })).toMatch(/deployed from main/)
+    expect(refused(push(), { ...app, branch: null })).toBeUndefined()
+    expect(refused(push({ name: 'feature' }), { ...app, branch: null })).toMatch(/deployed from main/)
   })
   it('of a forge that does not name the default branch deploys the branch that was built before, and no other', () => {
     const to = (name: string) => push({ name, default_branch: undefined })
     const follows = { ...app, branch: null, last_branch: 'trunk' }
-    expect(refusePush(to('trunk'), follows)).toBeUndefined()
-    expect(refusePush(to('feature'), follows)).toMatch(/deployed from trunk/)
-    expect(refusePush(to('feature'), { ...follows, last_branch: null })).toMatch(/is not known/)
+    expect(refused(to('trunk'), follows)).toBeUndefined()
+    expect(refused(to('feature'), follows)).toMatch(/deployed from trunk/)
+    expect(refused(to('feature'), { ...follows, last_branch: null })).toMatch(/is not known/)
   })
   it.each([
     ['of a tag', push({ ref: 'tag', name: 'v1' }), app],
@@ -42,14 +44,14 @@ describe('a push', () => {
     ['with a skip marker', push({ message: 'docs [skip ci]' }), app],
     ['that touches nothing watched', push({ changed: ['docs/a.md'] }), { ...app, watch_paths: ['src/**'] }],
   ])('%s is refused with a sentence', (_, event, target) => {
-    expect(refusePush(event, target)).toMatch(/^[A-Za-z_].+\.$/)
+    expect(refused(event, target)).toMatch(/^[A-Za-z_].+\.$/)
   })
   it('whose files are not told deploys, since it may touch what is watched', () => {
-    expect(refusePush(push({ changed: undefined }), { ...app, watch_paths: ['src/**'] })).toBeUndefined()
+    expect(refused(push({ changed: undefined }), { ...app, watch_paths: ['src/**'] })).toBeUndefined()
   })
   it('of very many files deploys without a look at each of them', () => {
     const changed = Array.from({ length: 100_000 }, (_, at) => `docs/${at}.md`)
-    expect(refusePush(push({ changed }), { ...app, watch_paths: ['src/**'] })).toBeUndefined()
+    expect(refused(push({ changed }), { ...app, watch_paths: ['src/**'] })).toBeUndefined()
   })
 })
 
@@ -81,6 +83,7 @@ describe('watch paths', () => {
 it.each([
   ['files', ['a'.repeat(200_000)], Array.from({ length: 100 }, () => `${'*a'.repeat(100)}b`)],
   ['patterns', ['b'], Array.from({ length: 100 }, () => `${'a'.repeat(150)}{${','.repeat(60)}}`)],
+  ['many apps', ['b'], Array.from({ length: 100 }, () => 'ab'.repeat(128))],
 ])('what takes too long to compare, by its %s, is taken to be watched', (_, files, patterns) => {
   expect(isWatched(files, patterns)).toBe(true)
 })

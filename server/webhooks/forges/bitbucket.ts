@@ -162,7 +162,7 @@ export const bitbucket: Forge = {
   help: 'Repository settings, Webhooks, Add webhook: the secret, repository push and pull request events.',
   event: (header) => header('x-event-key') ?? '',
   delivery: (header) => header('x-request-uuid'),
-  verify: (body, header, secret) => verifyHex(body, header('x-hub-signature'), secret, 'sha256='),
+  verify: (hmac, header, secret) => verifyHex(hmac, header('x-hub-signature'), secret, 'sha256='),
   parse(event, payload) {
     if (event === 'diagnostics:ping') return { kind: 'ping' }
     if (event === 'repo:push') return parsePush(payload)

@@ -109,8 +109,11 @@ export interface Forge {
   event(header: ReadHeader): string
   /** Identifies the delivery, the same when it is sent again. */
   delivery(header: ReadHeader): string | undefined
-  /** Whether the request proves that its sender knows the secret. */
-  verify(body: Buffer, header: ReadHeader, secret: string): boolean
+  /**
+   * Whether the request proves that its sender knows the secret.
+   * @param hmac HMAC-SHA256 over the raw body with that secret.
+   */
+  verify(hmac: Buffer, header: ReadHeader, secret: string): boolean
   /** Reads a payload. Throws nothing: what cannot be read is `other`. */
   parse(event: string, payload: unknown): ForgeEvent
   /** How a commit status is written there. */
@@ -126,7 +129,7 @@ export function isSame(given: string, expected: string): boolean {
 
 /** Checks `<prefix><hex of HMAC-SHA256 over the raw body>`. */
 export function verifyHex(
-  body: Buffer,
+  hmac: Buffer,
   given: string | undefined,
   secret: string,
   prefix: '' | 'sha256=' = '',
@@ -134,7 +137,7 @@ export function verifyHex(
   if (!secret || !given?.startsWith(prefix)) return false
   const hex = given.slice(prefix.length)
   if (!/^[0-9a-f]{64}$/i.test(hex)) return false
-  return timingSafeEqual(Buffer.from(hex, 'hex'), createHmac('sha256', secret).update(body).digest())
+  return timingSafeEqual(Buffer.from(hex, 'hex'), hmac)
 }
 
 /** A commit of nothing: how forges write that a branch was created or deleted. */

@@ -14,7 +14,7 @@ export const giteaLike = (name: string, title: string, header_name: string): For
   help: 'Settings, Webhooks, Add webhook: POST, application/json, the secret, push events and pull request events.',
   event: (header) => header(`x-${header_name}-event`) ?? '',
   delivery: (header) => header(`x-${header_name}-delivery`),
-  verify: (body, header, secret) => verifyHex(body, header(`x-${header_name}-signature`), secret),
+  verify: (hmac, header, secret) => verifyHex(hmac, header(`x-${header_name}-signature`), secret),
   parse(event, payload) {
     if (event === 'push') return parsePush(payload)
     if (event === 'pull_request' || event === 'pull_request_sync') return parsePullRequest(payload)

@@ -106,7 +106,7 @@ export const github: Forge = {
   help: 'Settings, Webhooks, Add webhook: content type application/json, the secret, and the events push and pull requests.',
   event: (header) => header('x-github-event') ?? '',
   delivery: (header) => header('x-github-delivery'),
-  verify: (body, header, secret) => verifyHex(body, header('x-hub-signature-256'), secret, 'sha256='),
+  verify: (hmac, header, secret) => verifyHex(hmac, header('x-hub-signature-256'), secret, 'sha256='),
   parse(event, payload) {
     if (event === 'ping') return { kind: 'ping' }
     if (event === 'push') return parsePush(payload)

@@ -128,7 +128,7 @@ export const gitlab: Forge = {
   help: 'Settings, Webhooks: the secret token, push events, tag push events and merge request events.',
   event: (header) => header('x-gitlab-event') ?? '',
   delivery: (header) => header('idempotency-key') ?? header('x-gitlab-event-uuid'),
-  verify: (_body, header, secret) => secret !== '' && isSame(header('x-gitlab-token') ?? '', secret),
+  verify: (_hmac, header, secret) => secret !== '' && isSame(header('x-gitlab-token') ?? '', secret),
   parse(event, payload) {
     if (event === 'Push Hook' || event === 'Tag Push Hook') return parsePush(payload)
     if (event === 'Merge Request Hook') return parseMergeRequest(payload)

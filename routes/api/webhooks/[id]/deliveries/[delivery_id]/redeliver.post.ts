@@ -15,7 +15,7 @@ export default endpoint({
   }),
   response: data(Delivery),
   errors: ['NOT_FOUND', 'CONFLICT'],
-  handler: ({ actor, params, services }) => ({
-    data: services.webhooks.redeliver(actor, params.id, params.delivery_id),
+  handler: async ({ actor, params, services }) => ({
+    data: await services.webhooks.redeliver(actor, params.id, params.delivery_id),
   }),
 })
