@@ -49,6 +49,11 @@ export interface HttpPorts {
       facts: RequestFacts,
       options: { allow_stale_password: boolean },
     ): Promise<Actor> | Actor
+    /**
+     * Begins to watch: the answer tells later whether everybody surely is who they were, with the same rights, since
+     * nothing at all was written meanwhile and next to no time has passed.
+     */
+    watch(): () => boolean
     /** The caller as they are now. Throws UNAUTHORIZED when their session, key or account has ended. */
     refresh(actor: Actor): Actor
     /** Hears whose proofs or rights have changed; returns the unsubscribe function. */

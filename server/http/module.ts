@@ -24,6 +24,9 @@ const MOST_UNTAKEN = {
   refusal: 'Too many large answers wait to be taken. Read them, then ask again.',
 }
 
+/** Sessions and keys also end by time: no request outlives them by more than this. */
+const MOMENT_MS = 1_000
+
 export default defineModule({
   name: 'http',
   tags: [{ name: 'openapi', description: 'This description.', paths: /^(openapi|asyncapi)\./ }],
@@ -57,6 +60,10 @@ export default defineModule({
       turn: createRequestTurns(),
       changes: createChanges(clock),
       authenticate: use.identity.authenticate,
+      watch() {
+        const [state, at_ms] = [db.state(), clock.monotonic_ms()]
+        return () => clock.monotonic_ms() - at_ms < MOMENT_MS && db.state() === state
+      },
       client: use.identity.client,
       refresh: (actor) =>
         use.identity.actorOf(

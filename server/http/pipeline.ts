@@ -69,21 +69,17 @@ const whoCalls = (
 const isCounted = ({ access, effect }: AnyEndpoint, { method }: RequestFacts): boolean =>
   access !== 'public' && method !== 'DELETE' && (mutates(method) || effect === 'write')
 
-/** The caller as they are when their turn has come. */
-async function afterTurn(waiting: Promise<void>, call: Omit<Call, 'params'>): Promise<Actor> {
-  await waiting
-  const { definition, event, services, facts, actor } = call
-  return definition.access === 'public' ? actor : whoCalls(definition, event, services, facts)
-}
-
 async function respond(definition: AnyEndpoint, event: H3Event): Promise<unknown> {
   const services = event.context.services as HttpPorts
   const facts = factsOf(event, services)
   let actor: Actor | undefined
   try {
+    const isSame = services.http.watch()
     actor = definition.access === 'public' ? NOBODY : await whoCalls(definition, event, services, facts)
     const waiting = services.http.turn(actor.user_id || facts.address, definition.access === 'self')
-    if (waiting) actor = await afterTurn(waiting, { definition, event, services, facts, actor })
+    await waiting
+    // The caller as they are when their turn has come: the same, unless anything was written meanwhile.
+    if (waiting && actor !== NOBODY && !isSame()) actor = await whoCalls(definition, event, services, facts)
     if (isCounted(definition, facts)) services.http.changes.take(actor, definition.access === 'self')
     const share = answerShare(event.node, services.http.answers, actor.user_id)
     // Whoever takes no answers can still end a session or key, which another may have got hold of.

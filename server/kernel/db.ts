@@ -14,6 +14,11 @@ export interface Db {
    * when the request that it is part of has waited, and its caller's right ended meanwhile; see `standing.ts`.
    */
   tx<T>(fn: () => T extends PromiseLike<unknown> ? never : T): T
+  /**
+   * Stands for all that is in the database: as long as it is the same, no row was written by anybody, here or from
+   * another program. It costs less than to read a row.
+   */
+  state(): string
   /** Runs `fn` once the current transaction has committed (at once outside of one); dropped on rollback. */
   afterCommit(fn: () => void): void
   /**
@@ -72,6 +77,8 @@ const STATEMENTS_KEPT = 1000
 function wrap(raw: Database.Database): Db {
   const statements = new Map<string, Database.Statement<unknown[], any>>()
   let pending: (() => void)[] = []
+  const written = raw.prepare('SELECT total_changes()').pluck()
+  const written_elsewhere = raw.prepare('PRAGMA data_version').pluck()
   const run = raw.transaction((fn: () => unknown) => fn())
   const flush = () => {
     const due = pending
@@ -112,6 +119,7 @@ function wrap(raw: Database.Database): Db {
       flush()
       return result
     },
+    state: () => `${written.get() as number} ${written_elsewhere.get() as number}`,
     afterCommit(fn) {
       pending.push(fn)
       if (!raw.inTransaction) flush()

@@ -20,7 +20,8 @@ import { createMailboxes } from './mailboxes.ts'
 import { findNotifier } from './notifiers/notifiers.ts'
 import { USUAL_EVENTS } from './notices.ts'
 import { createWebhookRepository, type WebhookRow } from './repository.ts'
-import type { InboundResult, NewWebhook, Receiver, Webhook, WebhookChange, WebhookTest } from './schema.ts'
+import type { NewWebhook, Receiver, Webhook, WebhookChange, WebhookTest } from './schema.ts'
+import { createRedelivery } from './redelivery.ts'
 import { configContext, secretContext, tokenContext } from './sealed.ts'
 import { attemptRequest, createSender } from './sender.ts'
 import { createTelling, type TellingPorts } from './telling.ts'
@@ -128,6 +129,7 @@ export function createWebhooks(options: WebhookOptions) {
       after: after && audited(after),
     })
   }
+  const redeliver = createRedelivery({ db, clock, deliveries, inbound, getFor, record, wakeSoon })
 
   /** Seals what a receiver needs, and refuses an address that requests may not go to. */
   const receiver = (id: string, { provider, config }: Receiver) => {
@@ -304,30 +306,7 @@ export function createWebhooks(options: WebhookOptions) {
       const { rows, total } = deliveries.page(hook.id, status, ...limits(paging))
       return paged({ rows: rows.map(deliveryView), total }, paging)
     },
-    /** Sends or does again what a delivery was about. */
-    async redeliver(actor: Actor, id: string, delivery_id: string) {
-      const found = () => {
-        const hook = getFor(actor, id)
-        const row = deliveries.find(delivery_id)
-        if (row?.webhook_id !== id) throw notFound('delivery')
-        if (row.status === 'pending') throw conflict('This delivery is still being sent.')
-        return { hook, row }
-      }
-      const { hook: asked, row: kept } = found()
-      const untouched = kept.direction === 'in' ? await inbound.weigh(asked, kept) : undefined
-      return db.tx(() => {
-        const { hook, row } = found()
-        record(actor, 'redeliver', hook, hook)
-        if (untouched) {
-          const result: InboundResult = inbound.again(hook, row, untouched)
-          return deliveryView(deliveries.find(result.delivery_id!)!)
-        }
-        const next = { ...row, status: 'pending' as const, attempts: 0, finished_at: null }
-        deliveries.update({ ...next, next_attempt_at: clock.iso() })
-        wakeSoon()
-        return deliveryView(deliveries.find(delivery_id)!)
-      })
-    },
+    redeliver,
     receive: inbound.receive,
     deploy: inbound.deploy,
     /** Hooks of an app go where it went. */

@@ -317,6 +317,10 @@ export async function startTinyApi() {
       refused: (facts, code, actor) => refused.push({ code, actor: actor?.name, path: facts.path }),
       client: (peer) => ({ address: peer, secure: false }),
       cameByEdge: () => undefined,
+      watch() {
+        const state = kernel.db.state()
+        return () => kernel.db.state() === state
+      },
       refresh(actor) {
         if (ended.has(actor.name)) throw new ApiError('UNAUTHORIZED', 'Log in.')
         return actor

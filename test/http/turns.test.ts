@@ -1,9 +1,9 @@
 import { setImmediate as round } from 'node:timers/promises'
-import { expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { createRequestTurns } from '#server/http/turns'
 import { ApiError } from '#server/kernel/errors'
 import { poll } from '#test/support/poll'
-import { by, startTinyApi } from './tiny-api.ts'
+import { by, startTinyApi, type TinyApi } from './tiny-api.ts'
 
 /** Asks for turns and notes, round by round, whose came. */
 function createRounds(most_waiting?: number) {
@@ -48,21 +48,48 @@ it('what goes first is begun in the order in which it came as well, and has the 
   for (const _ of [1, 2, 3]) await round()
   expect(begun).toEqual(['begins', 'one', 'two', 'three'])
 })
-it('a request is worked on when its turn has come, for whom it then is: a key may have ended while it waited', async () => {
-  const api = await startTinyApi()
-  let come: (() => void) | undefined
-  api.services.http.turn = (owner) => {
-    expect(owner).toBe('usr_viewer')
-    return new Promise((resolve) => (come = resolve))
+describe('a request is worked on when its turn has come, for whom it then is', () => {
+  /** A request that waits for its turn, while something happens; asked for are those who were asked who they are. */
+  async function whileWaiting(happens: (api: TinyApi) => void) {
+    const api = await startTinyApi()
+    let come: (() => void) | undefined
+    let asked = 0
+    const { authenticate } = api.services.http
+    api.services.http.authenticate = (...about) => {
+      asked += 1
+      return authenticate(...about)
+    }
+    api.services.http.turn = (owner) => {
+      expect(owner).toBe('usr_viewer')
+      return new Promise((resolve) => (come = resolve))
+    }
+    const answer = api.send('POST', '/api/slow', { headers: by('viewer') })
+    await poll(() => come !== undefined)
+    expect(api.services.handled).toEqual([])
+    happens(api)
+    come!()
+    api.services.gate.open()
+    const { status } = await answer
+    await api.close()
+    return { status, asked, handled: api.services.handled.length }
   }
-  const answer = api.send('POST', '/api/slow', { headers: by('viewer') })
-  await poll(() => come !== undefined)
-  expect(api.services.handled).toEqual([])
-  api.services.http.authenticate = () => {
-    throw new ApiError('UNAUTHORIZED', 'The key has ended.')
+  const revoke = (api: TinyApi) => {
+    api.services.http.authenticate = () => {
+      throw new ApiError('UNAUTHORIZED', 'The key has ended.')
+    }
   }
-  come!()
-  expect((await answer).status).toBe(401)
-  expect(api.services.handled).toEqual([])
-  await api.close()
+  const write = ({ kernel }: TinyApi) =>
+    kernel.db.raw.exec('CREATE TABLE some (n); INSERT INTO some VALUES (1)')
+
+  it('a key that ended meanwhile is 401', async () => {
+    const seen = await whileWaiting((api) => {
+      write(api)
+      revoke(api)
+    })
+    expect(seen).toEqual({ status: 401, asked: 1, handled: 0 })
+  })
+  it('who it is is asked for again after anything was written, and not while nothing was', async () => {
+    expect((await whileWaiting(write)).asked).toBe(2)
+    expect((await whileWaiting(() => undefined)).asked).toBe(1)
+  })
 })
