@@ -1,6 +1,7 @@
 import type { Actor } from '#server/kernel/access'
 import type { PlatformEvent } from '#server/kernel/events'
 import type { OpenChannel } from './channels.ts'
+import type { Inbox } from './inbox.ts'
 import type { Incoming } from './incoming.ts'
 import {
   LOGS,
@@ -36,7 +37,29 @@ export interface Connection {
   ended_ms: number | undefined
   /** Nothing is read of it until its user has something left. */
   is_held: boolean
+  /** What it said that was not acted on yet. */
+  inbox: Inbox
 }
+
+export const newConnection = (
+  peer: Peer,
+  actor: Actor,
+  shares: Pick<Connection, 'user' | 'share'>,
+  now: number,
+): Omit<Connection, 'inbox'> => ({
+  peer,
+  actor,
+  ...shares,
+  subscriptions: new Map(),
+  logs: 0,
+  window: { since_ms: now, messages: 0, inputs: 0 },
+  heard_ms: now,
+  pinged_ms: now,
+  checked_ms: now,
+  full_since_ms: undefined,
+  ended_ms: undefined,
+  is_held: false,
+})
 
 /** Why a connection may not have one more channel of this kind. */
 export const excess = (

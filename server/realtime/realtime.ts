@@ -2,7 +2,8 @@ import type { Actor } from '#server/kernel/access'
 import type { SessionEnd } from '#server/kernel/channels'
 import { ApiError } from '#server/kernel/errors'
 import { authorizeChannel, findChannel } from './channels.ts'
-import { type Connection, excess, followsApp, isWithinLimits } from './connection.ts'
+import { type Connection, excess, followsApp, isWithinLimits, newConnection } from './connection.ts'
+import { createInboxes } from './inbox.ts'
 import { type Incoming, inputOf, readIncoming } from './incoming.ts'
 import {
   CHECKS_AT_ONCE,
@@ -57,6 +58,9 @@ const ENDS: Record<number, SessionEnd> = {
   [CLOSE.going_away]: 'server_stopping',
   [CLOSE.unauthorized]: 'revoked',
 }
+/** What a client is told of an error; of those that are none of its faults, no more than this. */
+const told = (error: unknown, otherwise: string) =>
+  error instanceof ApiError ? error : { code: 'INTERNAL_ERROR', message: otherwise }
 const TOO_SLOW = 'The connection is too slow. Connect again and go on from the last cursor.'
 
 /** Creates the hub. It knows connections as `Peer`s, so that tests need no socket. */
@@ -68,6 +72,7 @@ export function createRealtime(
   const connections = new Map<Peer, Connection>()
   const shares = createShares(clock)
   const turns = createTurns(options)
+  const inboxOf = createInboxes(turns, options.now)
   const held = { bytes: 0, at_ms: -COUNT_MS }
 
   /** Bytes that a connection may hold before it is full. */
@@ -98,6 +103,7 @@ export function createRealtime(
     connection.user.subscriptions -= 1
   }
   const quiet = (connection: Connection, reason: SessionEnd) => {
+    connection.inbox.clear()
     for (const name of [...connection.subscriptions.keys()]) drop(connection, name, reason)
   }
   const forget = (connection: Connection) => {
@@ -195,6 +201,17 @@ export function createRealtime(
     emit(connection, { type: 'unsubscribed', channel: message.channel, cursor: null, data: {} })
   }
 
+  /** Acts on a message and tells its sender what was wrong with it. */
+  const answer = (connection: Connection, message: Incoming) => {
+    try {
+      act(connection, message)
+    } catch (error) {
+      if (!(error instanceof ApiError)) ports.log.error('A message of a WebSocket failed', { error })
+      const { code, message: text } = told(error, 'Something went wrong on the server.')
+      refuse(connection, 'channel' in message ? message.channel : null, code, text)
+    }
+  }
+
   /** Asks again who this is and what they may hear. */
   const check = (connection: Connection) => {
     connection.checked_ms = clock.monotonic_ms()
@@ -208,10 +225,7 @@ export function createRealtime(
         authorizeChannel(channel, connection.actor, ports)
       } catch (error) {
         drop(connection, name, 'revoked')
-        const { code, message } =
-          error instanceof ApiError
-            ? error
-            : { code: 'INTERNAL_ERROR', message: 'The right to this channel cannot be checked.' }
+        const { code, message } = told(error, 'The right to this channel cannot be checked.')
         refuse(connection, name, code, message)
       }
     }
@@ -263,21 +277,10 @@ export function createRealtime(
       const user = shares.userOf(actor.user_id)
       user.connections += 1
       user.openings.spend(1)
-      connections.set(peer, {
-        peer,
-        actor,
-        user,
-        share: shares.open(user),
-        subscriptions: new Map(),
-        logs: 0,
-        window: { since_ms: now, messages: 0, inputs: 0 },
-        heard_ms: now,
-        pinged_ms: now,
-        checked_ms: now,
-        full_since_ms: undefined,
-        ended_ms: undefined,
-        is_held: false,
-      })
+      const made = newConnection(peer, actor, { user, share: shares.open(user) }, now)
+      const inbox = inboxOf(user.id, (message) => answer(connection, message))
+      const connection: Connection = { ...made, inbox }
+      connections.set(peer, connection)
     },
     received(peer, frames, bytes) {
       const connection = connections.get(peer)
@@ -309,14 +312,7 @@ export function createRealtime(
       if (!isWithinLimits(connection, is_fault ? undefined : message, now))
         return end(connection, CLOSE.policy, 'Too many messages.')
       if (is_fault) return refuse(connection, null, 'BAD_REQUEST', message.fault)
-      try {
-        act(connection, message)
-      } catch (error) {
-        const channel = 'channel' in message ? message.channel : null
-        if (error instanceof ApiError) return refuse(connection, channel, error.code, error.message)
-        ports.log.error('A message of a WebSocket failed', { error })
-        refuse(connection, null, 'INTERNAL_ERROR', 'Something went wrong on the server.')
-      }
+      connection.inbox.take(message)
     },
     alive(peer) {
       const connection = connections.get(peer)
