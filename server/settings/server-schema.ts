@@ -25,7 +25,7 @@ const serverEntries = {
   ),
   audit_retention_days: Days('lines of the audit log', 365),
   event_retention_days: Days('events', 90),
-  job_retention_days: Days('background jobs that have ended', 90),
+  job_retention_days: Days('background jobs that have ended, the newest 100,000 at most', 90),
   deployment_log_retention_days: Days('logs of deployments', 90),
   runtime_log_retention_days: Days('what instances of apps and databases printed', 14),
   runtime_log_max_bytes: v.pipe(

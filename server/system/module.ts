@@ -6,6 +6,8 @@ import type { SettingsService } from '#server/settings/service'
 import { createSystem } from './service.ts'
 
 const DAY_MS = 86_400_000
+/** Ended jobs that are kept at most, whatever their age: lists of more take longer than anybody may wait. */
+const MOST_JOBS = 100_000
 const before = ({ clock }: Base, days: number) => new Date(clock.now() - days * DAY_MS).toISOString()
 
 export default defineModule({
@@ -24,7 +26,8 @@ export default defineModule({
   ],
   retention: {
     events: (_own, use, base) => base.events.prune(before(base, use.settings.server().event_retention_days)),
-    jobs: (_own, use, base) => base.jobs.prune(before(base, use.settings.server().job_retention_days)),
+    jobs: (_own, use, base) =>
+      base.jobs.prune(before(base, use.settings.server().job_retention_days), MOST_JOBS),
   },
   // Started by the ingress, once the edge serves.
   stop: (_own, _use, { jobs }) => jobs.stop(),

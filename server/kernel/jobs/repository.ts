@@ -9,6 +9,9 @@ import type { JobRow, JobStatus, StepRow, StepStatus } from './definition.ts'
  */
 const IS_OPEN = (job: string) => `${job}.status IN ('queued', 'running', 'undoing')`
 
+/** Jobs that have ended and are nobody's, as their index has it. */
+const IS_PAST = `finished_at IS NOT NULL AND kind <> 'deploy'`
+
 /** A job as lists have it: what it has found out may be megabytes. */
 export type ListedJob = Omit<JobRow, 'state'>
 const LISTED =
@@ -154,19 +157,33 @@ export function createJobRepository(db: Db) {
         status: wantedJson(filter.status),
         kind: wantedJson(filter.kind),
       }
+      const order = orderBy(sort, 'rowid DESC')
       const rows = db
         .sql(
-          `SELECT ${LISTED} FROM jobs WHERE ${clause} ${orderBy(sort, 'rowid DESC')} LIMIT @limit OFFSET @offset`,
+          `SELECT ${LISTED} FROM jobs WHERE rowid IN (SELECT rowid FROM jobs INDEXED BY jobs_listed
+             WHERE ${clause} ${order} LIMIT @limit OFFSET @offset) ${order}`,
         )
         .all({ ...values, limit, offset }) as ListedJob[]
-      const total = db.sql(`SELECT count(*) FROM jobs WHERE ${clause}`).pluck().get(values) as number
+      const total = db
+        .sql(`SELECT count(*) FROM jobs INDEXED BY jobs_listed WHERE ${clause}`)
+        .pluck()
+        .get(values) as number
       return { rows, total }
     },
     /**
-     * Forgets some of the ended jobs, but those that a deployment shows its steps from; returns how many.
+     * Forgets some of the ended jobs that ended before a time, or of which there are more than so many; returns how
+     * many. Those that a deployment shows its steps from go with it.
      */
-    prune: (before: string) =>
-      forgetSome(db, { table: 'jobs', where: `finished_at < ? AND kind <> 'deploy'` }, before),
+    prune: (before: string, most: number): number =>
+      forgetSome(db, { table: 'jobs', where: `finished_at < ? AND ${IS_PAST}` }, before) ||
+      forgetSome(
+        db,
+        {
+          table: 'jobs',
+          where: `${IS_PAST} AND finished_at <= (SELECT finished_at FROM jobs WHERE ${IS_PAST} ORDER BY finished_at DESC LIMIT 1 OFFSET ?)`,
+        },
+        most,
+      ),
   }
 }
 export type JobRepository = ReturnType<typeof createJobRepository>

@@ -1,0 +1,9 @@
+-- What lists of jobs are found, ordered and counted by, without reading what each job has found out.
+CREATE INDEX jobs_listed ON jobs (project_id, kind, status);
+-- What of them is forgotten by its time. Those of deployments go with these.
+DROP INDEX jobs_finished;
+CREATE INDEX jobs_forgotten ON jobs (finished_at) WHERE finished_at IS NOT NULL AND kind <> 'deploy';
+CREATE INDEX deployments_job ON deployments (job_id) WHERE job_id IS NOT NULL;
+CREATE TRIGGER deployments_forget_job AFTER DELETE ON deployments WHEN OLD.job_id IS NOT NULL BEGIN
+  DELETE FROM jobs WHERE id = OLD.job_id AND status IN ('succeeded', 'failed', 'cancelled');
+END;
