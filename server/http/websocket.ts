@@ -4,6 +4,7 @@ import type { Hooks, Peer as SocketPeer } from 'crossws'
 import type { Actor, Credentials } from '#server/kernel/access'
 import { ApiError } from '#server/kernel/errors'
 import { newId } from '#server/kernel/ids'
+import { createPace } from '#server/kernel/pace'
 import { createFrameMeter } from '#server/realtime/frame-meter'
 import { CLOSE, type Peer, type Realtime } from '#server/realtime/realtime'
 import type { HttpPorts, RequestFacts } from './context.ts'
@@ -24,6 +25,7 @@ export interface WebSocketParts {
 /** The socket below the library's peer, for what the library does not pass on. */
 interface NodeSocket {
   readonly bufferedAmount: number
+  readonly isPaused: boolean
   readonly _socket: Socket
   ping(): void
   pause(): void
@@ -31,66 +33,76 @@ interface NodeSocket {
   on(event: 'pong', listener: () => void): void
 }
 interface Upgrade {
-  url: string
-  headers: Headers
   context: Record<string, unknown>
-  _req?: IncomingMessage
+  /** The request of Node: to ask the library for its headers loads `fetch`, a tenth of a second in one piece. */
+  _req: IncomingMessage
+}
+const headerOf = ({ _req: { headers } }: Upgrade, name: string): string | undefined => {
+  const value = headers[name]
+  return Array.isArray(value) ? value.join(', ') : value
 }
 
 const socketOf = (peer: SocketPeer) => (peer as unknown as { _internal: { ws: NodeSocket } })._internal.ws
 
 function factsOf(upgrade: Upgrade, parts: WebSocketParts): RequestFacts {
-  const { headers } = upgrade
-  const client = parts.http.client(plainAddress(upgrade._req?.socket.remoteAddress ?? ''), {
-    forwarded_for: headers.get('x-forwarded-for') ?? undefined,
-    forwarded_proto: headers.get('x-forwarded-proto') ?? undefined,
-    real_ip: headers.get('x-real-ip') ?? undefined,
-    edge_proof: headers.get('x-portreeve-edge') ?? undefined,
+  const client = parts.http.client(plainAddress(upgrade._req.socket.remoteAddress ?? ''), {
+    forwarded_for: headerOf(upgrade, 'x-forwarded-for'),
+    forwarded_proto: headerOf(upgrade, 'x-forwarded-proto'),
+    real_ip: headerOf(upgrade, 'x-real-ip'),
+    edge_proof: headerOf(upgrade, 'x-portreeve-edge'),
   })
   return {
     id: newId('req'),
     method: 'GET',
     path: '/api/ws',
     ...client,
-    user_agent: (headers.get('user-agent') ?? '').slice(0, 512),
+    user_agent: (headerOf(upgrade, 'user-agent') ?? '').slice(0, 512),
   }
 }
 
 function credentialsOf(
-  { headers }: Upgrade,
+  upgrade: Upgrade,
   secure: boolean,
   ticket: string | undefined,
 ): Credentials & { ticket?: string } {
-  const header = (name: string) => headers.get(name) ?? undefined
   return {
-    authorization: header('authorization'),
-    api_key: header('x-api-key'),
-    session: readSession(headers.get('cookie') ?? undefined, secure),
+    authorization: headerOf(upgrade, 'authorization'),
+    api_key: headerOf(upgrade, 'x-api-key'),
+    session: readSession(headerOf(upgrade, 'cookie'), secure),
     csrf_token: undefined,
-    origin: header('origin'),
-    fetch_site: header('sec-fetch-site'),
-    host: header('host'),
+    origin: headerOf(upgrade, 'origin'),
+    fetch_site: headerOf(upgrade, 'sec-fetch-site'),
+    host: headerOf(upgrade, 'host'),
     mutating: false,
     ...(ticket === undefined ? {} : { ticket }),
   }
 }
 
+/** What the library sends of a `Response`, which is not made of one: that, too, would load `fetch`. */
+const responseOf = (
+  status: number,
+  headers: Record<string, string>,
+  body: readonly Uint8Array[],
+): Response => {
+  const sent = { ok: false, status, statusText: '', headers: new Map(Object.entries(headers)), body }
+  return sent as unknown as Response
+}
+
 /**
- * The envelope of an error as the answer to an upgrade. Bytes, because the library would encode the content
- * type beyond recognition.
+ * The envelope of an error as the answer to an upgrade. Without a content type, because the library would encode it
+ * beyond recognition.
  */
 export function refusal(error: unknown, request_id: string, log: HttpPorts['http']['log']): Response {
   const answer = toErrorAnswer(error, request_id, log)
-  return new Response(new TextEncoder().encode(JSON.stringify(answer.body)), {
-    status: answer.status,
-    headers: { 'X-Request-Id': request_id, Connection: 'close' },
-  })
+  return responseOf(answer.status, { 'X-Request-Id': request_id, Connection: 'close' }, [
+    Buffer.from(JSON.stringify(answer.body)),
+  ])
 }
 
 async function admit(upgrade: Upgrade, parts: WebSocketParts): Promise<Response | undefined> {
   const facts = factsOf(upgrade, parts)
   try {
-    const search = new URLSearchParams(upgrade._req?.url?.split('?')[1] ?? '')
+    const search = new URLSearchParams(upgrade._req.url?.split('?')[1] ?? '')
     const actor = await parts.authenticate(
       credentialsOf(upgrade, facts.secure, search.get('ticket') ?? undefined),
       facts,
@@ -105,14 +117,41 @@ async function admit(upgrade: Upgrade, parts: WebSocketParts): Promise<Response 
   }
 }
 
-/** Counts what arrives before the library reads it, which gets nothing of what is not let in. */
-function meter(socket: Socket, isLetIn: (frames: number, bytes: number) => boolean): void {
+/** Time in which all sockets are read as they come, in one round of the event loop. */
+const READ_AT_ONCE_MS = 5
+let read_ms = 0
+
+/** Reads a piece of what arrived, and counts the time. */
+function readCounted(read: () => void): void {
+  if (read_ms === 0) setImmediate(() => (read_ms = 0))
+  const began = performance.now()
+  read()
+  read_ms += performance.now() - began
+}
+
+/**
+ * Counts what arrives before the library reads it, which gets nothing of what is not let in. What many sockets send
+ * at once is read one piece of a socket after the other, with others served in between.
+ */
+function meter(below: NodeSocket, owner: string, isLetIn: (frames: number, bytes: number) => boolean): void {
+  const socket = below._socket
   const framesIn = createFrameMeter()
+  const pace = createPace(owner)
   const [read] = socket.listeners('data')
   if (!read) return
   socket.removeAllListeners('data')
+  const readLater = async (piece: Buffer) => {
+    socket.pause()
+    await pace.pause()
+    if (socket.destroyed) return
+    // Before it is read: the library may have to stop for a while by what it reads.
+    if (!below.isPaused) socket.resume()
+    readCounted(() => read.call(socket, piece))
+  }
   const counted = (piece: Buffer) => {
-    if (isLetIn(framesIn(piece), piece.length)) read.call(socket, piece)
+    if (!isLetIn(framesIn(piece), piece.length)) return
+    if (read_ms < READ_AT_ONCE_MS) readCounted(() => read.call(socket, piece))
+    else void readLater(piece)
   }
   // By this name Node finds it when the library takes its own listener away, to read no more.
   socket.on('data', Object.assign(counted, { listener: read }))
@@ -138,7 +177,7 @@ export function createWebSocketHooks(running: () => WebSocketParts | undefined):
   return {
     upgrade(request) {
       const parts = running()
-      if (!parts) return new Response(null, { status: 503 })
+      if (!parts) return responseOf(503, { Connection: 'close' }, [])
       return admit(request as unknown as Upgrade, parts)
     },
     open(socket) {
@@ -159,7 +198,7 @@ export function createWebSocketHooks(running: () => WebSocketParts | undefined):
       }
       peers.set(socket, peer)
       parts.realtime.open(peer, actor)
-      meter(below._socket, (frames, bytes) => parts.realtime.received(peer, frames, bytes))
+      meter(below, actor.user_id, (frames, bytes) => parts.realtime.received(peer, frames, bytes))
       below.on('pong', () => with_peer(socket, (realtime) => realtime.alive(peer)))
     },
     message: (socket, message) =>
