@@ -23,6 +23,7 @@ import { deploymentDefaults } from './defaults.ts'
 import { desiredState, isHeld } from './desired.ts'
 import { NOTHING } from './routing.ts'
 import { lifecycleJobs, type LifecyclePayload } from './lifecycle.ts'
+import { createHistory } from './history.ts'
 import { createDeploymentLogs } from './logs.ts'
 import { createHolders } from './holders.ts'
 import { desiredProcesses } from './processes.ts'
@@ -251,6 +252,12 @@ export function createDeploymentsDomain(base: Base, use: DeploymentNeeds): Deplo
         use.apps.deployed(app_id)?.live_deployment_id ?? '',
         DEPLOYMENTS_LEFT,
       ),
+    forgetOld: createHistory({
+      ...context,
+      db,
+      app: (id) => use.apps.deployed(id),
+      forgotten: (id) => logs.remove(id),
+    }).forgetOld,
     pruneMirrors: () => context.git.pruneMirrors(clock.now()),
     async stopApp(app_id, reason) {
       if (desired_state.busy(app_id)) return 'busy'
@@ -276,7 +283,7 @@ export function createDeploymentsDomain(base: Base, use: DeploymentNeeds): Deplo
       return desiredProcesses(configuration, live)
     },
     branchOf: (app_id) => context.deployments.branchOf(app_id) ?? null,
-    deploymentOf: (release_id) => context.releases.find(release_id)?.deployment_id ?? null,
+    deploymentOf: (release_id) => context.releases.deploymentOf(release_id) ?? null,
     liveCommit(app_id) {
       const { live_release_id } = use.apps.deployed(app_id) ?? {}
       return live_release_id ? (context.releases.find(live_release_id)?.commit_sha ?? null) : null

@@ -24,6 +24,8 @@ export interface DeploymentsDomain extends Deployments {
   stopApp(app_id: string, reason: { code: FailureCode; error: string }): Promise<'stopped' | 'idle' | 'busy'>
   /** Forgets some of the deployments of an app that is going; returns how many. */
   forgetHistory(app_id: string): number
+  /** Forgets deployments of apps that have had very many; returns how many. */
+  forgetOld(): Promise<number>
   logs: DeploymentLogs
   runtime: Runtime
   reconciler: Reconciler

@@ -33,6 +33,7 @@ export default defineModule({
     },
   ],
   retention: {
+    deployments: (own) => own.forgetOld(),
     logs: (own, use, { clock }) =>
       own.logs.prune(clock.now() - use.settings.server().deployment_log_retention_days * DAY_MS),
   },

@@ -261,6 +261,21 @@ export function createReleases(
      * nobody's place.
      */
     kept: keptOf,
+    /** Deployment that made a release. */
+    deploymentOf: (id: string) =>
+      db.sql('SELECT deployment_id FROM releases WHERE id = ?').pluck().get(id) as string | undefined,
+    /** Deployments of releases of an app that serve or whose images are kept, and of those that made their services. */
+    neededDeployments: (app_id: string, live_id: string | null): string[] =>
+      db
+        .sql(
+          `WITH needed AS (SELECT id, deployment_id, settings FROM releases
+                           WHERE id IN (SELECT value FROM json_each(?)))
+           SELECT deployment_id FROM needed
+           UNION SELECT deployment_id FROM releases WHERE id IN (
+             SELECT service.value ->> 'made_by' FROM needed, json_each(needed.settings, '$.stack') AS service)`,
+        )
+        .pluck()
+        .all(JSON.stringify([live_id, ...keptOf(app_id).map(({ id }) => id)])) as string[],
     /** Images that releases to roll back to, and those that are being made, need. */
     neededImages(): string[] {
       const apps = db.sql('SELECT DISTINCT app_id FROM releases').pluck().all() as string[]

@@ -114,6 +114,15 @@ export function createDeploymentRepository(db: Db) {
         )
         .pluck()
         .get(app_id) as string | undefined,
+    /** The newest deployment that tells this branch. */
+    lastBranched: (app_id: string) =>
+      db
+        .sql(
+          `SELECT id FROM deployments WHERE app_id = ? AND branch IS NOT NULL
+             AND (trigger = 'push' OR json_extract(request, '$.branch') IS NULL) ORDER BY number DESC LIMIT 1`,
+        )
+        .pluck()
+        .get(app_id) as string | undefined,
     latest: (app_id: string) =>
       db.sql('SELECT * FROM deployments WHERE app_id = ? ORDER BY number DESC LIMIT 1').get(app_id) as
         | DeploymentRow

@@ -8,6 +8,9 @@ import type { Release, Releases } from './releases.ts'
  */
 const OWN_VARIABLE = /^(PORT|PORTREEVE_.*)$/
 
+/** Releases that are compared with what is live: with so many that are the same, the next one counts as another. */
+export const MOST_COMPARED = 20
+
 /** Finds the release that a rollback of an app leads to. */
 export function createRollbackTarget(deployments: DeploymentRepository, releases: Releases) {
   /**
@@ -53,11 +56,11 @@ export function createRollbackTarget(deployments: DeploymentRepository, releases
     const made_by = found && originOf(found.deployment_id)
     return read(proven.find((release) => release.deployment_id === made_by)) ?? found
   }
-  /** One is read at a time, since each may be large. */
+  /** One is read at a time, and not many of them, since each may be large. */
   const firstOther = (ids: readonly { id: string }[], live: Release): Release | undefined => {
-    for (const { id } of ids) {
+    for (const [at, { id }] of ids.slice(0, MOST_COMPARED).entries()) {
       const release = releases.find(id)
-      if (release && !isSame(release, live)) return release
+      if (release && (at + 1 === MOST_COMPARED || !isSame(release, live))) return release
     }
     return undefined
   }
