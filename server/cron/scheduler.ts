@@ -6,6 +6,7 @@ import { conflict } from '#server/kernel/errors'
 import type { Events } from '#server/kernel/events'
 import { newId } from '#server/kernel/ids'
 import type { Jobs } from '#server/kernel/jobs/jobs'
+import { createPace } from '#server/kernel/pace'
 import type { Log } from '#server/kernel/log'
 import type { CronJobRow, CronRepository, CronRunRow } from './repository.ts'
 import type { RunPayload } from './run-job.ts'
@@ -146,6 +147,8 @@ export function createScheduler({ db, clock, events, jobs, log, repository, isAc
 
   let timer: NodeJS.Timeout | undefined
   let running = false
+  /** Whether slots were looked at since the start, at which the clock may be another one. */
+  let is_straight = true
   /** Grows with each pass, and ends the one under way where it grows by itself. */
   let passes = 0
   let ticking: Promise<number> | undefined
@@ -157,10 +160,27 @@ export function createScheduler({ db, clock, events, jobs, log, repository, isAc
     timer = setTimeout(tickSoon, Math.min(Math.max(wait, 0), LONGEST_WAIT_MS))
     timer.unref()
   }
+  /** A clock that was far ahead for a while has put slots far ahead, too. Others are served meanwhile. */
+  async function straighten(mine: number): Promise<void> {
+    const pace = createPace('cron')
+    await pace.pause()
+    for (const { id, updated_at } of repository.enabled()) {
+      const rest = pace.rest()
+      if (rest) await rest
+      if (mine !== passes) return
+      const job = repository.find(id)
+      if (job?.enabled !== 1 || job.updated_at !== updated_at) continue
+      const next = slotAfter(job, clock.now())
+      if (next !== null && (job.next_run_at === null || next < job.next_run_at))
+        repository.setNext(job.id, next)
+    }
+    is_straight = true
+  }
   async function beginDue(): Promise<number> {
     const now = clock.now()
     const mine = (passes += 1)
     let count = 0
+    if (!is_straight) await straighten(mine)
     for (
       let rows = repository.due(clock.iso(), BATCH);
       rows.length > 0;
@@ -201,12 +221,7 @@ export function createScheduler({ db, clock, events, jobs, log, repository, isAc
     },
     start() {
       running = true
-      // A clock that was far ahead for a while has put slots far ahead, too.
-      for (const job of repository.enabled()) {
-        const next = slotAfter(job, clock.now())
-        if (next !== null && (job.next_run_at === null || next < job.next_run_at))
-          repository.setNext(job.id, next)
-      }
+      is_straight = false
       tickSoon()
     },
     /** Resolves when nothing is begun any more. */

@@ -1,4 +1,5 @@
 import type { Db } from '#server/kernel/db'
+import { scopesAbove } from '#server/kernel/page'
 import { createPace, type Pace } from '#server/kernel/pace'
 import { type DeploymentRepository, requestOf } from './repository.ts'
 import type { Releases } from './releases.ts'
@@ -48,12 +49,6 @@ function originsIn(entries: ReadonlyMap<string, Entry>): (id: string) => string 
 /** Forgets deployments of apps that have had very many, with their releases and jobs. */
 export function createHistory(parts: HistoryParts) {
   const { db, deployments, releases, kept = DEPLOYMENTS_KEPT } = parts
-  const apps = (): string[] =>
-    db
-      .sql(`SELECT substr(scope, 13) FROM row_counts WHERE scope GLOB 'deployments:app_*' AND n > ?`)
-      .pluck()
-      .all(kept) as string[]
-
   async function entriesOf(app_id: string, pace: Pace): Promise<Map<string, Entry>> {
     const entries = new Map<string, Entry>()
     for (let after = -1; ; await pace.pause()) {
@@ -148,7 +143,7 @@ export function createHistory(parts: HistoryParts) {
     /** Forgets what is too old of all apps, with others served in between; returns how many. */
     async forgetOld(): Promise<number> {
       let count = 0
-      for (const app_id of apps()) count += await forgetOf(app_id)
+      for (const app_id of scopesAbove(db, 'deployments', 'app_', kept)) count += await forgetOf(app_id)
       return count
     },
   }

@@ -4,6 +4,7 @@ import type { Hooks, Peer as SocketPeer } from 'crossws'
 import type { Actor, Credentials } from '#server/kernel/access'
 import { ApiError } from '#server/kernel/errors'
 import { newId } from '#server/kernel/ids'
+import { own } from '#server/kernel/own'
 import { createPace } from '#server/kernel/pace'
 import { createFrameMeter } from '#server/realtime/frame-meter'
 import { CLOSE, type Peer, type Realtime } from '#server/realtime/realtime'
@@ -38,7 +39,7 @@ interface Upgrade {
   _req: IncomingMessage
 }
 const headerOf = ({ _req: { headers } }: Upgrade, name: string): string | undefined => {
-  const value = headers[name]
+  const value = own(headers, name)
   return Array.isArray(value) ? value.join(', ') : value
 }
 
@@ -117,41 +118,57 @@ async function admit(upgrade: Upgrade, parts: WebSocketParts): Promise<Response 
   }
 }
 
-/** Time in which all sockets are read as they come, in one round of the event loop. */
+/** Time in which all sockets are read as they come, in one round of the event loop, and bytes between two looks at it. */
 const READ_AT_ONCE_MS = 5
+const READ_AT_ONCE_BYTES = 4_096
 let read_ms = 0
 
-/** Reads a piece of what arrived, and counts the time. */
-function readCounted(read: () => void): void {
+/** Reads a piece of what arrived as far as there is time; the rest, if any. */
+function readSome(piece: Buffer, read: (part: Buffer) => void): Buffer | undefined {
   if (read_ms === 0) setImmediate(() => (read_ms = 0))
-  const began = performance.now()
-  read()
-  read_ms += performance.now() - began
+  for (let from = 0; from < piece.length; from += READ_AT_ONCE_BYTES) {
+    if (read_ms >= READ_AT_ONCE_MS) return piece.subarray(from)
+    const began = performance.now()
+    read(piece.subarray(from, from + READ_AT_ONCE_BYTES))
+    read_ms += performance.now() - began
+  }
+  return undefined
 }
 
 /**
  * Counts what arrives before the library reads it, which gets nothing of what is not let in. What many sockets send
- * at once is read one piece of a socket after the other, with others served in between.
+ * at once is read in turns, some kilobytes at a time, with others served in between: each frame may be a ping that
+ * has to be answered.
  */
 function meter(below: NodeSocket, owner: string, isLetIn: (frames: number, bytes: number) => boolean): void {
   const socket = below._socket
   const framesIn = createFrameMeter()
   const pace = createPace(owner)
+  let rest: Buffer | undefined
   const [read] = socket.listeners('data')
   if (!read) return
   socket.removeAllListeners('data')
-  const readLater = async (piece: Buffer) => {
-    socket.pause()
-    await pace.pause()
-    if (socket.destroyed) return
-    // Before it is read: the library may have to stop for a while by what it reads.
-    if (!below.isPaused) socket.resume()
-    readCounted(() => read.call(socket, piece))
+  const take = (part: Buffer): void => {
+    if (isLetIn(framesIn(part), part.length)) read.call(socket, part)
+  }
+  const readOn = async () => {
+    while (rest) {
+      socket.pause()
+      await pace.pause()
+      if (socket.destroyed) return
+      rest = readSome(rest, take)
+    }
+    if (!below.isPaused) below.resume()
   }
   const counted = (piece: Buffer) => {
-    if (!isLetIn(framesIn(piece), piece.length)) return
-    if (read_ms < READ_AT_ONCE_MS) readCounted(() => read.call(socket, piece))
-    else void readLater(piece)
+    // The library goes on by itself once it has worked up what it read.
+    if (rest) {
+      rest = Buffer.concat([rest, piece])
+      socket.pause()
+      return
+    }
+    rest = readSome(piece, take)
+    if (rest) void readOn()
   }
   // By this name Node finds it when the library takes its own listener away, to read no more.
   socket.on('data', Object.assign(counted, { listener: read }))

@@ -174,3 +174,13 @@ export function counted(db: Db, table: string, scopes: readonly string[] | undef
     .pluck()
     .get(JSON.stringify(names)) as number
 }
+
+/** What has more rows of a table than so many, of those whose ids begin in some way: `app_`. */
+export function scopesAbove(db: Db, table: string, prefix: string, most: number): string[] {
+  const from = `${table}:${prefix}`
+  const scopes = db
+    .sql('SELECT scope FROM row_counts WHERE scope >= ? AND scope < ? AND n > ?')
+    .pluck()
+    .all(from, `${from}\u{10ffff}`, most) as string[]
+  return scopes.map((scope) => scope.slice(table.length + 1))
+}

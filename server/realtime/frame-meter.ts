@@ -20,16 +20,24 @@ export function createFrameMeter(): (piece: Uint8Array) => number {
         at += part
         continue
       }
+      const size = piece[at + 1]! & 0x7f
+      if (known === 0 && size < 126 && piece.length - at >= MOST_HEADER_BYTES) {
+        // Nearly all frames are short ones whose header is there as a whole.
+        frames += 1
+        at += (piece[at + 1]! & 0x80) === 0 ? 2 : 6
+        payload = size
+        continue
+      }
       header[known] = piece[at]!
       known += 1
       at += 1
       if (known === 1) frames += 1
-      const size = header[1]! & 0x7f
+      const told = header[1]! & 0x7f
       const masked = (header[1]! & 0x80) === 0 ? 0 : 4
-      if (known < 2 || known < 2 + sizeBytes(size) + masked) continue
-      payload = size
-      if (size === 126) payload = header.readUInt16BE(2)
-      if (size === 127) payload = Number(header.readBigUInt64BE(2))
+      if (known < 2 || known < 2 + sizeBytes(told) + masked) continue
+      payload = told
+      if (told === 126) payload = header.readUInt16BE(2)
+      if (told === 127) payload = Number(header.readBigUInt64BE(2))
       known = 0
     }
     return frames
