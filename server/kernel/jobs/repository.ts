@@ -48,7 +48,11 @@ export function createJobRepository(db: Db) {
       db.sql('SELECT * FROM job_steps WHERE job_id = ? ORDER BY position').all(job_id) as StepRow[],
     /** Jobs that were under way when the process ended. */
     interrupted: () =>
-      db.sql(`SELECT * FROM jobs WHERE status IN ('running', 'undoing') ORDER BY rowid`).all() as JobRow[],
+      db
+        .sql(
+          `SELECT * FROM jobs WHERE status IN ('running', 'undoing') AND ${IS_OPEN('jobs')} ORDER BY rowid`,
+        )
+        .all() as JobRow[],
     /** Projects that jobs are of. */
     projects: () => db.sql('SELECT DISTINCT project_id FROM jobs').pluck().all() as (string | null)[],
     /** The oldest queued job of each lane in which nothing runs, but none of these projects. */

@@ -31,6 +31,11 @@ function ended(kind: string, count: number, project_id: string | null = null): s
 }
 const left = () => db.raw.prepare('SELECT id FROM jobs ORDER BY rowid').pluck().all() as string[]
 
+test('what was under way when the process ended is found by an index', () => {
+  const plans = plansOf(db, () => createJobRepository(db).interrupted())
+  expect(plans).toEqual([expect.stringContaining('jobs_open')])
+})
+
 describe('a list of jobs', () => {
   test.each([[{}], [{ kind: 'cron' }], [{ status: ['failed', 'running'] as const }]])(
     'of %j is found and counted by an index alone, and reads no job but those of its page',
