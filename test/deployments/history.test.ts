@@ -113,3 +113,20 @@ describe('deployments of an app that are more than so many', () => {
     expect(plans.join('\n')).toMatch(/^SEARCH row_counts USING (COVERING INDEX|PRIMARY KEY)/)
   })
 })
+
+it('lists of projects count the deployments of an app where it is, also after it moved', async () => {
+  await live('v1', 'v2')
+  const { db } = api.kernel
+  const other = (await api.as('admin').post('/api/projects', { name: 'other' })).body.data.id
+  const counts = () =>
+    ['deployments', `deployments:${other}`, `deployments:${api.services.http.default_project()}`].map(
+      (scope) => db.raw.prepare('SELECT n FROM row_counts WHERE scope = ?').pluck().get(scope),
+    )
+  expect(counts()).toEqual([2, undefined, 2])
+  db.raw.prepare('UPDATE apps SET project_id = ? WHERE id = ?').run(other, app_id)
+  expect(counts()).toEqual([2, 2, 0])
+  db.raw
+    .prepare('UPDATE apps SET project_id = ? WHERE id = ?')
+    .run(api.services.http.default_project(), app_id)
+  expect(counts()).toEqual([2, 0, 2])
+})
