@@ -1,6 +1,7 @@
 import { createPrivateKey, type KeyObject, X509Certificate } from 'node:crypto'
 import { rootCertificates } from 'node:tls'
 import { invalid } from '#server/kernel/errors'
+import { servingProblem } from '#server/platform/ingress/certificates'
 
 /** What a chain says about itself, ready to be stored. */
 export interface ChainFacts {
@@ -19,8 +20,12 @@ export interface ChainFacts {
 const BLOCK = /-----BEGIN ([A-Z0-9 ]+)-----[^-]*-----END \1-----/g
 const MAX_CHAIN = 10
 const MIN_RSA_BITS = 2048
+/** What a longer key signs takes the edge a hundred times as long, in which it serves nobody else. */
+const MAX_RSA_BITS = 4096
 /** Curves that browsers take in certificates; a handshake with any other fails. */
 const CURVES = ['prime256v1', 'secp384r1']
+/** Keys of authorities with which a signature is checked at once: any other holds up everybody for longer. */
+const QUICK = { rsa_bits: 8192, exponent: 2n ** 32n, curves: [...CURVES, 'secp521r1'] }
 /** Uses of a key, as object identifiers: to be a server, and any. */
 const SERVER_USES = ['1.3.6.1.5.5.7.3.1', '2.5.29.37.0']
 /** What the edge takes as one certificate with its key. */
@@ -46,6 +51,15 @@ export const namesOf = (certificate: X509Certificate): string[] => [
   ),
 ]
 
+function isQuick({ publicKey }: X509Certificate): boolean {
+  const { asymmetricKeyType: type = '', asymmetricKeyDetails: details = {} } = publicKey
+  const { modulusLength = 0, publicExponent = 0n, namedCurve = '' } = details
+  if (type === 'ec') return QUICK.curves.includes(namedCurve)
+  if (type === 'rsa' || type === 'rsa-pss')
+    return modulusLength <= QUICK.rsa_bits && publicExponent <= QUICK.exponent
+  return type === 'ed25519' || type === 'ed448'
+}
+
 function readCertificates(text: string): X509Certificate[] {
   const blocks = blocksOf(text)
   if (blocks.some(({ label }) => label.includes('PRIVATE KEY')))
@@ -67,11 +81,20 @@ function readCertificates(text: string): X509Certificate[] {
       `holds more than ${MAX_CHAIN} certificates. Send the chain of one server only.`,
     )
   return pems.map(({ pem }, at) => {
+    let quick: boolean
+    let certificate: X509Certificate
     try {
-      return new X509Certificate(pem)
+      certificate = new X509Certificate(pem)
+      quick = isQuick(certificate)
     } catch {
       throw invalid('certificate', `cannot be read: block ${at + 1} is damaged or not an X.509 certificate.`)
     }
+    if (!quick)
+      throw invalid(
+        'certificate',
+        `holds a key that takes too long to check, or is of a kind that is not known here, in block ${at + 1}. Leave out what clients do not need.`,
+      )
+    return certificate
   })
 }
 
@@ -105,6 +128,11 @@ export function readKey(text: string): KeyObject {
     )
   if (type === 'rsa' && (details?.modulusLength ?? 0) < MIN_RSA_BITS)
     throw invalid('private_key', `has fewer than ${MIN_RSA_BITS} bits, which clients refuse.`)
+  if (type === 'rsa' && details!.modulusLength! > MAX_RSA_BITS)
+    throw invalid(
+      'private_key',
+      `has more than ${MAX_RSA_BITS} bits, with which every new connection would hold up others.`,
+    )
   if (type === 'ec' && !CURVES.includes(details?.namedCurve ?? ''))
     throw invalid(
       'private_key',
@@ -211,21 +239,38 @@ export function readChain(text: string, key: KeyObject, now_ms: number, is_answe
       'certificate',
       'names no host in its subject alternative names, which are what clients compare.',
     )
-  const bytes = facts.chain.length + String(key.export({ type: 'pkcs8', format: 'pem' })).length
-  if (bytes > MAX_BYTES)
+  const pem = String(key.export({ type: 'pkcs8', format: 'pem' }))
+  if (facts.chain.length + pem.length > MAX_BYTES)
     throw invalid(
       'certificate',
       `is longer than the edge takes (${MAX_BYTES} bytes with its key). Leave out certificates that clients do not need.`,
     )
+  const problem = servingProblem(facts.chain, pem)
+  if (problem !== undefined)
+    throw invalid(
+      'certificate',
+      `cannot be served: ${problem}. Request one whose chain has no key and no signature that clients refuse.`,
+    )
   return facts
 }
 
-/** The chain that an authority sent, leaf first; undefined when it does not fit the key or the names. */
+/**
+ * The chain that an authority sent, leaf first; undefined when it does not fit the key or the names, or could not
+ * be served: it would take the place of one that is.
+ */
 export function readIssued(text: string, key: string, names: readonly string[]): ChainFacts | undefined {
-  const chain = blocksOf(text)
-    .filter(({ label }) => label === 'CERTIFICATE')
-    .map(({ pem }) => new X509Certificate(pem))
-  if (!chain[0]?.checkPrivateKey(createPrivateKey(key))) return undefined
-  const facts = { ...describeChain(chain), warning: null }
-  return names.every((name) => facts.names.includes(name)) ? facts : undefined
+  const pems = blocksOf(text).filter(({ label }) => label === 'CERTIFICATE')
+  if (pems.length > MAX_CHAIN) return undefined
+  try {
+    const chain = pems.map(({ pem }) => new X509Certificate(pem))
+    if (!chain[0]?.checkPrivateKey(createPrivateKey(key))) return undefined
+    const facts = { ...describeChain(chain), warning: null }
+    const fits =
+      names.every((name) => facts.names.includes(name)) &&
+      facts.chain.length + key.length <= MAX_BYTES &&
+      servingProblem(facts.chain, key) === undefined
+    return fits ? facts : undefined
+  } catch {
+    return undefined
+  }
 }

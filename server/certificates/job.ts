@@ -181,7 +181,7 @@ export function issueJob(parts: IssueParts) {
     if (!readIssued(state.chain!, key, names))
       throw new Fatal(
         'wrong_certificate',
-        'The certificate authority sent a certificate that does not fit the key and the names that it was asked for.',
+        'The certificate authority sent a certificate that cannot be served, or that does not fit the key and the names that it was asked for.',
       )
     budget.record('issued', names)
   }

@@ -89,7 +89,7 @@ export const FAILURES = {
   dns_provider_missing: 'A wildcard needs a DNS provider, and none is set up.',
   dns_not_propagated: 'A TXT record was written and is not seen.',
   challenge_missing: 'The certificate authority does not offer the challenge.',
-  wrong_certificate: 'The certificate does not fit its key and names.',
+  wrong_certificate: 'The certificate does not fit its key and names, or cannot be served.',
   not_revoked: 'The certificate authority did not revoke the certificate.',
   // Databases.
   not_running: 'The database does not run.',

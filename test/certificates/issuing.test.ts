@@ -1,13 +1,19 @@
 import { X509Certificate } from 'node:crypto'
-import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
 import { backoff, renewalTime } from '#server/certificates/budget'
 import { AcmeError } from '#server/platform/acme/acme'
+import { createTestAuthority, type TestAuthority } from '#test/support/chains'
 import { type CertificateWorld, createWorld, passAfter, PROJECT } from './world.ts'
 
 const MINUTE_MS = 60_000
 const HOUR_MS = 60 * MINUTE_MS
 const DAY_MS = 24 * HOUR_MS
 let world: CertificateWorld
+let authority: TestAuthority
+beforeAll(() => {
+  authority = createTestAuthority()
+})
+afterAll(() => authority.close())
 beforeEach(() => {
   world = createWorld()
 })
@@ -71,6 +77,33 @@ describe('a certificate for a verified domain', () => {
       last_error: expect.stringContaining('does not fit the key and the names'),
     })
     expect(onEdge(id)).toBeUndefined()
+  })
+  test.each([
+    ['a chain that the edge does not load', () => authority.under('rsa:1024', authority.key(), ['x.test'])],
+    ['what is no certificate', () => '-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n'],
+    ['more certificates than a chain has', () => authority.intermediate.repeat(30)],
+  ])('is not taken when the authority sent %s, and the one before serves on', async (_what, more) => {
+    world.domain('shop.example.com')
+    const { id } = issue('shop.example.com')
+    await world.idle()
+    const before = serial(id)
+    const { session } = world.acme
+    world.acme.session = (account) => {
+      const honest = session(account)
+      return {
+        ...honest,
+        download: async (url, signal) => (await honest.download(url, signal)) + more(),
+      }
+    }
+    world.certificates.renew(world.actor, id)
+    await world.idle()
+    expect(world.certificates.get(id)).toMatchObject({
+      status: 'active',
+      last_error: expect.stringContaining(
+        'The certificate authority sent a certificate that cannot be served',
+      ),
+    })
+    expect(serial(id)).toBe(before)
   })
   test('has an RSA key where that is asked for, and covers the alias of the domain', async () => {
     const domain = world.domain('example.com', { aliases: ['www.example.com'] })

@@ -1,4 +1,4 @@
-import { X509Certificate } from 'node:crypto'
+import { createPrivateKey, randomBytes, X509Certificate } from 'node:crypto'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { AcmeError } from '#server/platform/acme/acme'
 import { createTestAuthority, type TestAuthority } from '#test/support/chains'
@@ -28,6 +28,14 @@ const upload = (certificate: string, private_key: string | null = key, changes: 
     auto_renew: true,
     ...changes,
   })
+/** What is read as an RSA key of 4608 bits: finding primes for a real one takes ten seconds. */
+const hugeKey = () => {
+  const odd = (bytes: number) =>
+    Buffer.concat([Buffer.from([0xff]), randomBytes(bytes - 2), Buffer.from([1])]).toString('base64url')
+  const [n, d, p, q, dp, dq, qi] = [odd(576), odd(575), odd(288), odd(288), odd(287), odd(287), odd(287)]
+  const key = { kty: 'RSA', e: 'AQAB', n, d, p, q, dp, dq, qi }
+  return String(createPrivateKey({ key, format: 'jwk' }).export({ type: 'pkcs8', format: 'pem' }))
+}
 const subjects = (pem: string) =>
   pem
     .match(/-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g)!
@@ -229,6 +237,26 @@ describe('an uploaded chain', () => {
       'a signature with SHA-1',
       () => [authority.leaf(key, NAMES, { digest: 'sha1' }), key],
       /^certificate: is signed with SHA-1/,
+    ],
+    [
+      'a key of so many bits that each handshake would hold up the connections of everybody',
+      () => [leaf, hugeKey()],
+      /^private_key: has more than 4096 bits/,
+    ],
+    [
+      'an authority whose key is so weak that the edge does not load the chain',
+      () => [authority.under('rsa:1024', key, NAMES), key],
+      /^certificate: cannot be served/,
+    ],
+    [
+      'an authority whose signatures take very long to check',
+      () => [authority.under('rsa:2048:18446744073709551629', key, NAMES), key],
+      /^certificate: holds a key that takes too long to check/,
+    ],
+    [
+      'an authority on a curve that hardly anybody uses',
+      () => [authority.under('ec:brainpoolP512t1', key, NAMES), key],
+      /^certificate: holds a key that takes too long to check/,
     ],
     [
       'more than the edge takes',

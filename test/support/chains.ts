@@ -7,7 +7,7 @@ import { join } from 'node:path'
 export interface TestAuthority {
   root: string
   intermediate: string
-  /** A key in PEM: `ec` (P-256), `ec:secp384r1`, `rsa:2048`, `rsa:1024`, `ed25519`. */
+  /** A key in PEM: `ec` (P-256), `ec:secp384r1`, `rsa:2048`, `rsa:2048:<public exponent>`, `ed25519`. */
   key(kind?: string): string
   /** A leaf for these names, signed by the intermediate. */
   leaf(
@@ -22,6 +22,8 @@ export interface TestAuthority {
   namesake(): string
   /** The root as it once vouched for itself, with SHA-1. */
   old_root(): string
+  /** A leaf with the certificate of the authority that signed it, whose own key is of this kind. */
+  under(kind: string, key: string, names: readonly string[]): string
   /** A leaf, and two authorities of which each is signed by the other. */
   circle(key: string, names: readonly string[]): { leaf: string; authorities: string }
   /** Signs a request in PEM. */
@@ -51,9 +53,10 @@ export function createTestAuthority(): TestAuthority {
         '-pkeyopt',
         `ec_paramgen_curve:${kind.split(':')[1] ?? 'P-256'}`,
       )
-    return kind === 'ed25519'
-      ? openssl('genpkey', '-algorithm', 'ED25519')
-      : openssl('genpkey', '-algorithm', 'RSA', '-pkeyopt', `rsa_keygen_bits:${kind.split(':')[1]}`)
+    if (kind === 'ed25519') return openssl('genpkey', '-algorithm', 'ED25519')
+    const [, bits, exponent = '65537'] = kind.split(':')
+    const options = [`rsa_keygen_bits:${bits}`, `rsa_keygen_pubexp:${exponent}`]
+    return openssl('genpkey', '-algorithm', 'RSA', ...options.flatMap((option) => ['-pkeyopt', option]))
   }
   let serial = 100
   const signed = (
@@ -100,12 +103,12 @@ export function createTestAuthority(): TestAuthority {
     '-out',
     'root.pem',
   )
-  const between = (name: string, number: string, key_identifier = 'hash') => {
+  const between = (name: string, number: string, key_identifier = 'hash', kind = 'ec') => {
     file(
       'ca',
       `basicConstraints=critical,CA:TRUE\nkeyUsage=critical,keyCertSign\nsubjectKeyIdentifier=${key_identifier}`,
     )
-    file(`${name}.key`, key())
+    file(`${name}.key`, key(kind))
     openssl(
       'req',
       '-new',
@@ -171,6 +174,13 @@ export function createTestAuthority(): TestAuthority {
         '3650',
         '-sha1',
       ),
+    under(kind, pem, names) {
+      const authority = between('under', '4', 'hash', kind)
+      file('leaf.key', pem)
+      const request = openssl('req', '-new', '-key', 'leaf.key', '-subj', '/CN=leaf')
+      const subjects = `subjectAltName=${names.map((name) => `DNS:${name}`).join(',')}`
+      return signed(request, subjects, 90, 'sha256', 'under') + authority
+    },
     circle(pem, names) {
       for (const name of ['one', 'other']) {
         file(`${name}.key`, key())

@@ -1,4 +1,5 @@
 import { createHash, createPrivateKey, X509Certificate } from 'node:crypto'
+import { createSecureContext } from 'node:tls'
 import { HOSTNAME } from './check.ts'
 import type { Certificate } from './ingress.ts'
 import { IngressError } from './ingress.ts'
@@ -28,6 +29,19 @@ export function certificatePath({ id, names, pem }: Certificate): string {
     .slice(0, 16)}.pem`
 }
 
+/**
+ * Why a server cannot be started with this chain and key, nothing when it can. The edge asks the same of the same
+ * library: a chain that can be read may still have a key or a signature in it that is too weak to be served.
+ */
+export function servingProblem(chain: string, key: string): string | undefined {
+  try {
+    createSecureContext({ cert: chain, key })
+    return undefined
+  } catch (error) {
+    return (error as { reason?: string }).reason ?? (error as Error).message
+  }
+}
+
 /** Refuses what the edge could not use: a broken PEM, or a key that belongs to another certificate. */
 export function checkCertificate({ id, names, pem }: Certificate): void {
   const refuse = (reason: string, cause?: unknown): never => {
@@ -45,6 +59,8 @@ export function checkCertificate({ id, names, pem }: Certificate): void {
   try {
     if (!new X509Certificate(pem).checkPrivateKey(createPrivateKey(pem)))
       refuse('its key belongs to another certificate.')
+    const problem = servingProblem(pem, pem)
+    if (problem !== undefined) refuse(`the edge does not load it (${problem}).`)
   } catch (error) {
     if (error instanceof IngressError) throw error
     refuse('it has no certificate followed by its key that can be read.', error)
