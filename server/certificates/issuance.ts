@@ -85,7 +85,7 @@ export function createIssuance({
 
   /** Begins an attempt, or says when there will be one. */
   function begin(row: CertificateRow): void {
-    const wait = budget.waitFor(namesIn(row))
+    const wait = budget.waitFor(row)
     if (wait)
       repository.setFailure(
         row.id,

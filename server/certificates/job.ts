@@ -1,3 +1,4 @@
+import type { Clock } from '#server/kernel/clock'
 import {
   defineJob,
   Fatal,
@@ -34,6 +35,7 @@ export interface IssueState {
   retry_after_s: number | null
 }
 export interface IssueParts {
+  clock: Clock
   repository: CertificateRepository
   secrets: Secrets
   acme: Acme
@@ -119,6 +121,14 @@ export function issueJob(parts: IssueParts) {
     return key
   }
 
+  /** Asks the budget again: many attempts may have begun while none of them had asked the authority yet. */
+  function requireBudget(row: CertificateRow, ordered: boolean): void {
+    const wait = budget.waitFor(row, ordered)
+    if (!wait) return
+    const retry_after_s = Math.max(1, Math.ceil((Date.parse(wait.until) - parts.clock.now()) / 1000))
+    throw new AcmeError('rate_limited', wait.reason, { retry_after_s })
+  }
+
   async function order(context: Context): Promise<void> {
     const row = rowOf(context.payload.certificate_id)
     const names = namesIn(row)
@@ -134,8 +144,9 @@ export function issueJob(parts: IssueParts) {
     await asking(context, () =>
       accounts.with(async (session) => {
         if (context.state.order_url === null) {
+          requireBudget(row, false)
           const placed = await session.order(names, context.signal)
-          budget.record('order', names)
+          budget.record('order', row)
           context.state.order_url = placed.url
           context.save()
         }
@@ -161,7 +172,8 @@ export function issueJob(parts: IssueParts) {
         )
         await session.settle(state.order_url!, 'ready', signal)
       } catch (error) {
-        if (error instanceof AcmeError && error.code === 'refused') budget.record('failed_validation', open)
+        if (error instanceof AcmeError && error.code === 'refused')
+          budget.record('failed_validation', row, open)
         throw error
       }
       await challenges.remove(state.placed, save)
@@ -173,6 +185,7 @@ export function issueJob(parts: IssueParts) {
     const row = rowOf(payload.certificate_id)
     const [names, key] = [namesIn(row), await keyFor(row)]
     await asking(context, async () => {
+      requireBudget(row, true)
       const session = accounts.sessionAt(state.directory_url!) ?? (await accounts.session(signal))
       await session.finalise(state.order_url!, key, names, signal)
       await session.settle(state.order_url!, 'valid', signal)
@@ -183,7 +196,7 @@ export function issueJob(parts: IssueParts) {
         'wrong_certificate',
         'The certificate authority sent a certificate that cannot be served, or that does not fit the key and the names that it was asked for.',
       )
-    budget.record('issued', names)
+    budget.record('issued', row)
   }
 
   async function install({ state, payload }: Context): Promise<void> {

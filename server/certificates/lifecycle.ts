@@ -58,7 +58,7 @@ export function createLifecycle({
     const lost = row.chain === null ? 'fail' : 'expire'
     if (!move(row, hasGoodChain(row) ? 'keep' : lost)) return
     const failures = row.failures + 1
-    const wait = budget.waitFor(namesIn(row))
+    const wait = budget.waitFor(row)
     const blocked_until =
       retry_after_s === null ? null : new Date(clock.now() + retry_after_s * 1000).toISOString()
     const next = [new Date(clock.now() + backoff(failures, random)).toISOString(), blocked_until, wait?.until]

@@ -75,6 +75,15 @@ export function createCertificateRepository(db: Db) {
       db.sql('SELECT * FROM certificates WHERE domain_id IS NOT NULL').all() as CertificateRow[],
     ofProject: (project_id: string) =>
       db.sql('SELECT * FROM certificates WHERE project_id = ?').all(project_id) as CertificateRow[],
+    /** Whether another project has certificates of an authority, for names of a registered domain or for any. */
+    othersWant: (project_id: string, domain: string): boolean =>
+      db
+        .sql(
+          `SELECT EXISTS (SELECT 1 FROM certificates, json_each(certificates.names) WHERE source = 'acme' AND status <> 'revoked'
+       AND project_id <> @project_id AND (@domain = '' OR value = @domain OR value LIKE '%.' || @domain))`,
+        )
+        .pluck()
+        .get({ project_id, domain }) === 1,
     /** All of one project, or of all, that have a chain with its key and were not revoked. */
     usable: (project_id: string | undefined) =>
       db

@@ -7,7 +7,7 @@ import type { Budget } from './budget.ts'
 import type { EdgeCertificates } from './edge.ts'
 import type { Lifecycle } from './lifecycle.ts'
 import type { CertificatePorts } from './ports.ts'
-import { type CertificateRepository, type CertificateRow, namesIn } from './repository.ts'
+import type { CertificateRepository, CertificateRow } from './repository.ts'
 
 export interface ScheduleOptions {
   ports: CertificatePorts
@@ -91,7 +91,7 @@ export function createSchedule({
         lifecycle.selfSign(row)
         continue
       }
-      const wait = budget.waitFor(namesIn(row))
+      const wait = budget.waitFor(row)
       if (wait)
         repository.setFailure(
           row.id,

@@ -51,13 +51,20 @@ export interface CertificateOptions {
 export function createCertificates(options: CertificateOptions) {
   const { db, clock, log, secrets, events, jobs, audit, acme, ingress, ports, random = Math.random } = options
   const repository = createCertificateRepository(db)
-  const budget = createBudget(db, clock)
+  const budget = createBudget({
+    db,
+    clock,
+    repository,
+    isOfInstallation: ({ domain_id }) =>
+      domain_id !== null && ports.domain(domain_id)?.of_installation === true,
+  })
   const accounts = createAccounts({ db, clock, secrets, acme, rules: ports.rules })
   const lifecycle = createLifecycle({ db, clock, events, jobs, secrets, repository, budget, random })
   const edge = createEdgeCertificates({ ingress, log, secrets, repository, ports })
   const names = createHostnames(ports)
   jobs.define(
     issueJob({
+      clock,
       repository,
       secrets,
       acme,
@@ -116,7 +123,7 @@ export function createCertificates(options: CertificateOptions) {
 
   function requireBudget(row: CertificateRow): void {
     const wait =
-      budget.waitFor(namesIn(row)) ??
+      budget.waitFor(row) ??
       (row.blocked_until !== null && row.blocked_until > clock.iso()
         ? { until: row.blocked_until, reason: 'The certificate authority asked to wait.' }
         : undefined)

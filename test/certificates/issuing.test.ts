@@ -597,8 +597,69 @@ describe('the budget', () => {
     await world.idle()
     expect([waiting, made].map(({ id }) => world.certificates.get(id).status)).toEqual(['pending', 'active'])
   })
+  const OTHER = 'prj_00000000000000000002'
+  const issueIn = (project_id: string, ...names: string[]) =>
+    world.certificates.create(world.actor, project_id, { names, auto_renew: true })
+  const spent = (kind: string) =>
+    world.kernel.db
+      .sql("SELECT count(*) FROM acme_attempts WHERE kind = ? AND subject NOT LIKE '%@%'")
+      .pluck()
+      .get(kind)
+  test.each([
+    ['orders', 'order', '', 190, 203],
+    ['certificates of a domain', 'issued', 'example.com', 35, 43],
+  ])('of %s holds when all ask at once', async (_what, kind, subject, before, most) => {
+    attempts(kind, subject, before)
+    for (let n = 0; n < 30; n += 1) world.domain(`shop-${n}.example.com`)
+    for (let n = 0; n < 30; n += 1) issue(`shop-${n}.example.com`)
+    await world.idle()
+    expect(spent(kind)).toBeGreaterThan(before)
+    expect(spent(kind)).toBeLessThanOrEqual(most)
+  })
+  test.each([
+    ['orders', 'order', (name: string) => `${name}-shop.test`],
+    ['certificates of a domain', 'issued', (name: string) => `${name}.example.com`],
+  ])(
+    'of %s is not spent by a project that asks again and again: others are given theirs, the dashboard its own, and what is due is renewed',
+    async (_what, kind, nameOf) => {
+      world.domain(nameOf('old'), { project_id: OTHER })
+      const { id } = issueIn(OTHER, nameOf('old'))
+      await world.idle()
+      world.kernel.clock.advance(61 * DAY_MS)
+      const greedy = ['a', 'b', 'c', 'd', 'e', 'f', 'g', 'h'].map((name) => {
+        world.domain(nameOf(name))
+        return issue(nameOf(name)).id
+      })
+      await world.idle()
+      for (let asked = 0; asked < 40; asked += 1) {
+        for (const one of greedy) {
+          try {
+            world.certificates.renew(world.actor, one)
+          } catch (error) {
+            expect(error).toMatchObject({ code: 'RATE_LIMITED' })
+          }
+        }
+        await world.idle()
+      }
+      expect(spent(kind)).toBeGreaterThan(15)
+      world.domain(nameOf('new'), { project_id: OTHER })
+      const made = issueIn(OTHER, nameOf('new'))
+      await world.idle()
+      expect(world.certificates.get(made.id).status).toBe('active')
+      attempts(kind, kind === 'order' ? '' : 'example.com', kind === 'order' ? 100 : 20)
+      const dashboard = world.domain(nameOf('dashboard'), { of_installation: true })
+      world.certificates.follow(dashboard.id)
+      const renewed = world.acme.calls.length
+      await passAfter(world, MINUTE_MS)
+      expect(world.acme.calls.length).toBeGreaterThan(renewed)
+      expect(world.certificates.get(id).renew_at! > world.kernel.clock.iso()).toBe(true)
+      expect([...world.ingress.certificates.values()].flatMap(({ names }) => names)).toContain(
+        nameOf('dashboard'),
+      )
+    },
+  )
   test('counts every order that is placed', async () => {
-    attempts('order', '', 249)
+    attempts('order', '', 199)
     for (const name of ['one.example.com', 'two.example.org']) world.domain(name)
     expect(issue('one.example.com').status).toBe('issuing')
     await world.idle()
