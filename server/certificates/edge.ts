@@ -3,7 +3,12 @@ import type { Secrets } from '#server/kernel/secrets'
 import { checkCertificate } from '#server/platform/ingress/certificates'
 import type { Certificate, Ingress } from '#server/platform/ingress/ingress'
 import type { CertificatePorts, VerifiedDomain } from './ports.ts'
-import { type CertificateRepository, type CertificateRow, namesIn } from './repository.ts'
+import {
+  type CertificateRepository,
+  type CertificateRow,
+  namesIn,
+  type ServingCertificate,
+} from './repository.ts'
 
 export const keyContext = (column: 'private_key' | 'next_key', id: string) =>
   column === 'private_key' ? `certificates/private_key/${id}` : `certificates/next_key/${id}`
@@ -22,10 +27,17 @@ const PREFERRED: Record<VerifiedDomain['ssl_mode'], readonly CertificateRow['sou
 /**
  * Certificates by the names that they are valid for, so that one name is looked up at once among any number.
  */
-function index(rows: readonly CertificateRow[]): (domain: VerifiedDomain, name: string) => CertificateRow[] {
-  const by_name = new Map<string, CertificateRow[]>()
-  for (const row of rows)
-    for (const name of namesIn(row)) by_name.set(name, [...(by_name.get(name) ?? []), row])
+function index(
+  rows: readonly ServingCertificate[],
+): (domain: VerifiedDomain, name: string) => ServingCertificate[] {
+  const by_name = new Map<string, ServingCertificate[]>()
+  for (const row of rows) {
+    for (const name of namesIn(row)) {
+      const known = by_name.get(name)
+      if (known) known.push(row)
+      else by_name.set(name, [row])
+    }
+  }
   return (domain, name) =>
     [name, name.replace(/^[^.*]+/, '*')]
       .flatMap((pattern, at) => (at === 1 && pattern === name ? [] : (by_name.get(pattern) ?? [])))
@@ -36,7 +48,10 @@ function index(rows: readonly CertificateRow[]): (domain: VerifiedDomain, name: 
  * The certificate that serves one name of a domain; `fitting` comes latest issued first, so that an upload
  * takes the place of the one before it, also when it is shorter-lived.
  */
-function choose(domain: VerifiedDomain, fitting: readonly CertificateRow[]): CertificateRow | undefined {
+function choose(
+  domain: VerifiedDomain,
+  fitting: readonly ServingCertificate[],
+): ServingCertificate | undefined {
   const preferred = PREFERRED[domain.ssl_mode]
   if (preferred.length === 0) return undefined
   const good = fitting.filter(({ status }) => status !== 'expired')
@@ -57,7 +72,7 @@ interface Known {
   domain_ids: readonly string[]
 }
 interface Assigned {
-  row: CertificateRow
+  row: ServingCertificate
   names: string[]
   domain_ids: string[]
 }
@@ -101,11 +116,11 @@ export function createEdgeCertificates({
     }
     return assigned
   }
-  const render = ({ row, names }: Assigned): Certificate => ({
-    id: row.id,
-    names: [...names].sort(),
-    pem: `${row.chain!}${secrets.open(row.private_key!, keyContext('private_key', row.id)).trimEnd()}\n`,
-  })
+  function render({ row: { id }, names }: Assigned): Certificate {
+    const { chain, private_key } = repository.find(id)!
+    const key = secrets.open(private_key!, keyContext('private_key', id))
+    return { id, names: [...names].sort(), pem: `${chain!}${key.trimEnd()}\n` }
+  }
   const knownOf = ({ row, names, domain_ids }: Assigned, key: string): Known => ({
     key,
     project_id: row.project_id,
@@ -141,6 +156,8 @@ export function createEdgeCertificates({
         known.set(id, knownOf(entry, key))
         continue
       }
+      // Deleted or revoked meanwhile: what did that looks again.
+      if (!repository.find(id)?.private_key) continue
       if (await attempt(id, () => ingress.setCertificate(render(entry)), failed)) {
         remember(id, knownOf(entry, key))
         served.push(...entry.domain_ids)

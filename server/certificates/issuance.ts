@@ -39,6 +39,9 @@ type Draft = Pick<NewCertificateRow, 'project_id' | 'source' | 'key_type'> &
     names: readonly string[]
   }
 
+/** All of a project are looked at for each change of one; those that its domains ask for do not count. */
+const MOST_BY_HAND = 500
+
 /** The ways in which certificates come to be. */
 export function createIssuance({
   db,
@@ -74,6 +77,12 @@ export function createIssuance({
     })
     return repository.find(id)!
   }
+  function requireRoom(project_id: string): void {
+    if (repository.countByHand(project_id) >= MOST_BY_HAND)
+      throw conflict(
+        `A project may have ${MOST_BY_HAND} certificates at most that were uploaded or asked for by hand. Delete one first.`,
+      )
+  }
   const note = (actor: Actor, action: string, row: CertificateRow) =>
     audit.record(actor, {
       action: `certificate.${action}`,
@@ -101,16 +110,15 @@ export function createIssuance({
     if (!desired)
       throw invalid('names', 'is required: name the hosts, a domain_id, or send a certificate to upload.')
     names.check(project_id, desired, body.names ? 'names' : 'domain_id')
+    const wanted = [...desired].sort().join(' ')
     const same = repository
       .ofProject(project_id)
       .find(
         (row) =>
-          row.source === 'acme' &&
-          row.status !== 'revoked' &&
-          namesIn(row).length === desired.length &&
-          desired.every((name) => namesIn(row).includes(name)),
+          row.source === 'acme' && row.status !== 'revoked' && namesIn(row).sort().join(' ') === wanted,
       )
     if (same) throw conflict(`There is a certificate for these names already (${same.id}). Renew that one.`)
+    requireRoom(project_id)
     return db.tx(() => {
       const row = insert({
         project_id,
@@ -159,6 +167,7 @@ export function createIssuance({
         'certificate',
         `is not valid for ${missing}; it names ${facts.names.slice(0, 5).join(', ')}${facts.names.length > 5 ? ' and others' : ''}.`,
       )
+    if (!request) requireRoom(project_id)
     return db.tx(() => {
       const row =
         request?.row ??
@@ -185,9 +194,11 @@ export function createIssuance({
       return order(actor, project_id, body)
     },
     async createCsr(actor: Actor, project_id: string, body: NewCsr): Promise<string> {
+      requireRoom(project_id)
       const key = await acme.createKey(body.key_type)
       const request = await acme.createRequest(key, body.names)
       return db.tx(() => {
+        requireRoom(project_id)
         const row = insert(
           {
             project_id,

@@ -52,6 +52,17 @@ export type NewCertificateRow = Pick<
   | 'created_by'
   | 'created_at'
 >
+/** What decides which certificate serves a name. */
+export type ServingCertificate = Pick<
+  CertificateRow,
+  'id' | 'project_id' | 'names' | 'source' | 'status' | 'fingerprint'
+>
+/** What decides whether the end of a certificate is told. */
+export type EndingCertificate = Pick<
+  CertificateRow,
+  'id' | 'not_before' | 'not_after' | 'auto_renew' | 'noticed_days'
+>
+const SERVING = 'id, project_id, names, source, status, fingerprint'
 export const namesIn = (row: Pick<CertificateRow, 'names'>): string[] => JSON.parse(row.names) as string[]
 
 /** SQL of certificates and nothing else. */
@@ -71,8 +82,12 @@ export function createCertificateRepository(db: Db) {
       db
         .sql('SELECT * FROM certificates WHERE domain_id = ? ORDER BY rowid')
         .all(domain_id) as CertificateRow[],
+    /** Ids of those that were made for a domain, with that of the domain. */
     madeForDomains: () =>
-      db.sql('SELECT * FROM certificates WHERE domain_id IS NOT NULL').all() as CertificateRow[],
+      db.sql('SELECT id, domain_id FROM certificates WHERE domain_id IS NOT NULL').all() as {
+        id: string
+        domain_id: string
+      }[],
     ofProject: (project_id: string) =>
       db.sql('SELECT * FROM certificates WHERE project_id = ?').all(project_id) as CertificateRow[],
     /** Whether another project has certificates of an authority, for names of a registered domain or for any. */
@@ -84,28 +99,48 @@ export function createCertificateRepository(db: Db) {
         )
         .pluck()
         .get({ project_id, domain }) === 1,
-    /** All of one project, or of all, that have a chain with its key and were not revoked. */
+    /**
+     * All of one project, or of all, that have a chain with its key and were not revoked; without either, since
+     * all are looked at for each change of one.
+     */
     usable: (project_id: string | undefined) =>
       db
         .sql(
-          `SELECT * FROM certificates WHERE chain IS NOT NULL AND private_key IS NOT NULL AND status <> 'revoked' ${project_id === undefined ? '' : 'AND project_id = ?'} ORDER BY not_before DESC, created_at DESC, rowid DESC`,
+          `SELECT ${SERVING} FROM certificates WHERE chain IS NOT NULL AND private_key IS NOT NULL AND status <> 'revoked' ${project_id === undefined ? '' : 'AND project_id = ?'} ORDER BY not_before DESC, created_at DESC, rowid DESC`,
         )
-        .all(...(project_id === undefined ? [] : [project_id])) as CertificateRow[],
+        .all(...(project_id === undefined ? [] : [project_id])) as ServingCertificate[],
+    /** How many of a project were asked for by hand. */
+    countByHand: (project_id: string) =>
+      db
+        .sql('SELECT count(*) FROM certificates WHERE project_id = ? AND domain_id IS NULL')
+        .pluck()
+        .get(project_id) as number,
     /**
-     * Those that an attempt is due for. Where the last one was written down after `ahead`, a time that is still to
+     * Those that an attempt is due for; projects take turns. Where the last one was written down after `ahead`, a time that is still to
      * come, the clock was wrong, and with it the time of the next.
      */
-    due: (now: string, ahead: string, limit: number) =>
+    due: (now: string, ahead: string, limit: number): CertificateRow[] =>
+      (
+        db
+          .sql(
+            `SELECT id FROM (
+               SELECT id, due_at, row_number() OVER (PARTITION BY project_id ORDER BY due_at) AS place FROM (
+                 SELECT id, project_id, coalesce(next_attempt_at, renew_at, created_at) AS due_at,
+                   next_attempt_at IS NOT NULL AND updated_at > ? AS is_ahead FROM certificates
+                 WHERE auto_renew = 1 AND source IN ('acme', 'self_signed') AND status IN ('pending', 'active', 'failed', 'expired'))
+               WHERE due_at <= ? OR is_ahead)
+             ORDER BY place, due_at LIMIT ?`,
+          )
+          .pluck()
+          .all(ahead, now, limit) as string[]
+      ).map((id) => db.sql('SELECT * FROM certificates WHERE id = ?').get(id) as CertificateRow),
+    /** Those that end before a time, without what they are made of: there may be many. */
+    endingBefore: (end: string) =>
       db
         .sql(
-          `SELECT * FROM certificates WHERE auto_renew = 1 AND source IN ('acme', 'self_signed') AND status IN ('pending', 'active', 'failed', 'expired')
-       AND (coalesce(next_attempt_at, renew_at, created_at) <= ? OR (next_attempt_at IS NOT NULL AND updated_at > ?)) ORDER BY coalesce(next_attempt_at, renew_at, created_at) LIMIT ?`,
+          `SELECT id, not_before, not_after, auto_renew, noticed_days FROM certificates WHERE not_after < ? AND status IN ('active', 'issuing')`,
         )
-        .all(now, ahead, limit) as CertificateRow[],
-    withEnd: () =>
-      db
-        .sql(`SELECT * FROM certificates WHERE not_after IS NOT NULL AND status IN ('active', 'issuing')`)
-        .all() as CertificateRow[],
+        .all(end) as EndingCertificate[],
     /** Compare-and-set; false when the certificate is in another state by now. */
     setStatus: (id: string, from: CertificateStatus, to: CertificateStatus, at: string): boolean =>
       db
@@ -149,7 +184,8 @@ export function createCertificateRepository(db: Db) {
           id,
           at,
         }),
-    issuing: () => db.sql(`SELECT * FROM certificates WHERE status = 'issuing'`).all() as CertificateRow[],
+    /** Ids of those that an attempt works on. */
+    issuing: () => db.sql(`SELECT id FROM certificates WHERE status = 'issuing'`).pluck().all() as string[],
     setNoticed: (id: string, days: number) =>
       void db.sql('UPDATE certificates SET noticed_days = ? WHERE id = ?').run(days, id),
     /** Nothing can be decrypted or served with it any more. */

@@ -7,7 +7,7 @@ import type { Budget } from './budget.ts'
 import type { EdgeCertificates } from './edge.ts'
 import type { Lifecycle } from './lifecycle.ts'
 import type { CertificatePorts } from './ports.ts'
-import type { CertificateRepository, CertificateRow } from './repository.ts'
+import type { CertificateRepository, EndingCertificate } from './repository.ts'
 
 export interface ScheduleOptions {
   ports: CertificatePorts
@@ -49,22 +49,28 @@ export function createSchedule({
    * The threshold that a certificate is below of; one that it was never above of does not count, nor one
    * before a renewal that comes by itself.
    */
-  function noticeOf({ not_before, not_after, auto_renew }: CertificateRow): number | undefined {
+  function noticeOf({ not_before, not_after, auto_renew }: EndingCertificate): number | undefined {
     const left_ms = Date.parse(not_after!) - clock.now()
     const lifetime_ms = Date.parse(not_after!) - Date.parse(not_before!)
     return NOTICES.find(
       (days) => left_ms < days * DAY_MS && days * DAY_MS < (auto_renew ? lifetime_ms / 3 : lifetime_ms),
     )
   }
+  function expire(id: string): void {
+    const row = repository.find(id)!
+    if (row.status === 'active' && lifecycle.move(row, 'expire'))
+      lifecycle.tell(row, 'expired', { not_after: row.not_after })
+  }
   function watchExpiry(): void {
-    for (const row of repository.withEnd()) {
-      if (Date.parse(row.not_after!) <= clock.now()) {
-        if (row.status === 'active' && lifecycle.move(row, 'expire'))
-          lifecycle.tell(row, 'expired', { not_after: row.not_after })
+    const horizon = new Date(clock.now() + Math.max(...NOTICES) * DAY_MS).toISOString()
+    for (const ending of repository.endingBefore(horizon)) {
+      if (Date.parse(ending.not_after!) <= clock.now()) {
+        expire(ending.id)
         continue
       }
-      const days = noticeOf(row)
-      if (days === undefined || (row.noticed_days !== null && row.noticed_days <= days)) continue
+      const days = noticeOf(ending)
+      if (days === undefined || (ending.noticed_days !== null && ending.noticed_days <= days)) continue
+      const row = repository.find(ending.id)!
       repository.setNoticed(row.id, days)
       lifecycle.tell(row, 'expiring', {
         days,
@@ -108,10 +114,10 @@ export function createSchedule({
   }
   /** An attempt whose work ended without a word would wait for ever. */
   function mendInterrupted(): void {
-    for (const row of repository.issuing()) {
-      if (!OPEN.includes(jobs.findBySubject(row.id)?.status ?? ''))
+    for (const id of repository.issuing()) {
+      if (!OPEN.includes(jobs.findBySubject(id)?.status ?? ''))
         lifecycle.fail(
-          row,
+          repository.find(id)!,
           { code: 'interrupted', message: 'The last attempt was interrupted.', hint: null },
           null,
         )

@@ -268,7 +268,8 @@ export function createCertificates(options: CertificateOptions) {
      */
     async pass(): Promise<{ certificates: number }> {
       db.tx(() => {
-        for (const row of repository.madeForDomains()) if (!ports.isThere(row.domain_id!)) release(row)
+        for (const { id, domain_id } of repository.madeForDomains())
+          if (!ports.isThere(domain_id)) release(get(id))
       })
       return schedule.pass()
     },

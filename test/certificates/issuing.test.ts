@@ -560,6 +560,25 @@ describe('F33: an authority that does not play along', () => {
   })
 })
 
+test('renewals of projects take turns: hundreds that one of them has due keep no other waiting', async () => {
+  world.domain('theirs.example.org', { project_id: 'prj_00000000000000000002' })
+  world.acme.failAll(down())
+  for (let n = 0; n < 100; n += 1) {
+    world.domain(`shop-${n}.example.com`)
+    issue(`shop-${n}.example.com`)
+  }
+  await world.idle()
+  world.kernel.clock.advance(MINUTE_MS)
+  const { id } = world.certificates.create(world.actor, 'prj_00000000000000000002', {
+    names: ['theirs.example.org'],
+    auto_renew: true,
+  })
+  await world.idle()
+  world.acme.failAll()
+  await passAfter(world, HOUR_MS)
+  expect(world.certificates.get(id).status).toBe('active')
+})
+
 describe('the budget', () => {
   const attempts = (kind: string, subject: string, count: number) => {
     for (let n = 0; n < count; n += 1)

@@ -383,6 +383,38 @@ describe('a signing request', () => {
   })
 })
 
+test('a project has 500 certificates at most that somebody made by hand; one that its domain asks for is made all the same', async () => {
+  const { db } = world.kernel
+  const columns = (db.sql('PRAGMA table_info(certificates)').all() as { name: string }[])
+    .map(({ name }) => name)
+    .filter((name) => name !== 'id')
+    .join(', ')
+  const { id } = upload(leaf)
+  for (let n = 1; n < 500; n += 1)
+    db.sql(
+      `INSERT INTO certificates (id, ${columns}) SELECT ?, ${columns} FROM certificates WHERE id = ?`,
+    ).run(`crt_${n}`, id)
+  const full = expect.objectContaining({
+    code: 'CONFLICT',
+    message: expect.stringContaining('500 certificates at most'),
+  })
+  expect(() => upload(leaf)).toThrow(full)
+  world.domain('shop.example.com')
+  expect(() =>
+    world.certificates.create(world.actor, PROJECT, { names: ['shop.example.com'], auto_renew: true }),
+  ).toThrow(full)
+  const request = { names: ['shop.example.com'], key_type: 'ecdsa' as const }
+  await expect(world.certificates.createCsr(world.actor, PROJECT, request)).rejects.toThrow(full)
+  const blog = world.domain('blog.example.org')
+  world.certificates.follow(blog.id)
+  await world.idle()
+  expect([...world.ingress.certificates.values()].map(({ names }) => names)).toContainEqual([
+    'blog.example.org',
+  ])
+  world.certificates.remove(world.actor, 'crt_1', false)
+  expect(upload(leaf).status).toBe('active')
+})
+
 describe('deleting', () => {
   test('the only certificate of a domain is refused; one with a substitute falls back to it', async () => {
     world.domain('shop.example.com', { ssl_mode: 'custom' })
