@@ -223,10 +223,23 @@ export function createDomainChecks({
           }),
         )
       }
-      // What is looked at is due the longest, and is among those of its project.
+      /** Some of each project, in the order in which they are due: all that are due are sorted for it. */
+      let waiting: string[] = []
+      // What is looked at is due still, and so among those of its project.
+      const next = (): string | undefined => {
+        if (waiting.length === 0)
+          waiting = repository
+            .due(clock.iso(), AT_ONCE_IN_PROJECT, failed)
+            .filter((id) => !looking.has(id))
+            .reverse()
+        return waiting.pop()
+      }
       const fill = (): void => {
-        for (const id of repository.due(clock.iso(), AT_ONCE_IN_PROJECT, failed))
-          if (looking.size < AT_ONCE && !looking.has(id)) begin(id)
+        while (looking.size < AT_ONCE) {
+          const id = next()
+          if (id === undefined) return
+          begin(id)
+        }
       }
       fill()
       while (looking.size > 0) await Promise.race(looking.values())

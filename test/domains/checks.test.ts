@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs'
-import { afterEach, beforeEach, expect, it } from 'vitest'
+import { afterEach, beforeEach, expect, it, vi } from 'vitest'
 import { createTestApi, type TestApi } from '#test/support/api'
 import { domainMachine } from '#server/domains/machine'
 
@@ -170,4 +170,22 @@ it('name servers of one project that hardly answer keep no domain of another pro
     await new Promise((resolve) => setImmediate(resolve))
   }
   await passing
+})
+
+it('what is due is sorted a few times in a pass, not after each look, however many domains there are', async () => {
+  const projects = Array.from({ length: 10 }, (_, at) => `p${at}`)
+  for (const name of projects) {
+    const project_id = (await api.as('admin').post('/api/projects', { name })).body.data.id as string
+    const app = (await api.as('admin').post('/api/apps', { name, git_url: URL, soak_seconds: 0, project_id }))
+      .body.data.id as string
+    for (const host of ['a', 'b', 'c', 'd'])
+      await api.as('admin').post('/api/domains', { app_id: app, hostname: `${host}.${name}.example.org` })
+  }
+  await api.services.domains.checks.idle()
+  await api.services.jobs.idle()
+  api.fakes.clock.advance(HOUR_MS)
+  const statements = vi.spyOn(api.kernel.db, 'sql')
+  expect(await api.services.domains.checks.pass()).toBe(41)
+  const sorted = statements.mock.calls.filter(([sql]) => sql.includes('PARTITION BY project_id'))
+  expect(sorted.length).toBeLessThan(20)
 })
