@@ -60,12 +60,16 @@ const TIMEOUT_MS = 30_000
 const MAX_TEXT = 600
 const PREFIX = 'urn:ietf:params:acme:error:'
 
-/** Seconds of a `Retry-After`, which is a number or a date. */
+/** Authorities ask for a week at most; a certificate whose renewal waits for years is lost. */
+const LONGEST_WAIT_S = 7 * 86_400
+
+/** Seconds of a `Retry-After`, which is a number or a date; a week for any longer time. */
 export function retryAfter(header: string | undefined, now_ms = Date.now()): number | undefined {
   if (!header) return undefined
-  if (/^\d{1,9}$/.test(header.trim())) return Number(header)
-  const at = Date.parse(header)
-  return Number.isNaN(at) ? undefined : Math.max(0, Math.ceil((at - now_ms) / 1000))
+  const seconds = /^\d{1,9}$/.test(header.trim())
+    ? Number(header)
+    : Math.ceil((Date.parse(header) - now_ms) / 1000)
+  return Number.isNaN(seconds) ? undefined : Math.min(LONGEST_WAIT_S, Math.max(0, seconds))
 }
 
 /** One line of what somebody else wrote. */

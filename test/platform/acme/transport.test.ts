@@ -130,6 +130,11 @@ test('Retry-After is read as seconds and as a date', () => {
     retryAfter(undefined),
   ]).toEqual([120, 30, undefined, undefined])
 })
+test('an authority that asks to wait for years is asked again within a week, since nobody could renew meanwhile', () => {
+  const now_ms = Date.parse('2026-01-31T12:00:00Z')
+  for (const header of ['999999999', 'Sat, 31 Jan 2099 12:00:30 GMT', '+275760-09-13'])
+    expect(retryAfter(header, now_ms)).toBe(7 * 86_400)
+})
 test('a problem is one sentence with the reasons of single names', () => {
   expect(
     problemText({
