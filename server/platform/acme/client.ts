@@ -69,9 +69,22 @@ async function toAuthorization(
   }
 }
 
+/** As many as a certificate has names, of which a wildcard and its name are two. */
+const MOST_AUTHORIZATIONS = 100
+
+/** The authorizations of an order, all asked for at once. */
+async function authorizationsOf(client: Client, order: { authorizations?: unknown[] }) {
+  if ((order.authorizations ?? []).length > MOST_AUTHORIZATIONS)
+    throw new AcmeError(
+      'unreachable',
+      `The certificate authority wants more than ${MOST_AUTHORIZATIONS} proofs for one order.`,
+    )
+  return client.getAuthorizations(order as never)
+}
+
 /** Why an order became invalid: the reason of the first challenge that failed, else the order's own. */
-async function reasonOf(client: Client, order: { url: string } & WithError): Promise<string> {
-  const authorizations = await client.getAuthorizations(order as never)
+async function reasonOf(client: Client, order: { authorizations?: unknown[] } & WithError): Promise<string> {
+  const authorizations = await authorizationsOf(client, order)
   for (const { identifier, challenges } of authorizations) {
     const failed = (challenges as WithError[]).find(({ error }) => error !== undefined)
     if (failed) return `${identifier.value}: ${problemText(failed.error).text}`
@@ -94,7 +107,7 @@ function createSession(options: AcmeOptions, account: AcmeAccount): AcmeSession 
     )
   const readOrder = async (client: Client, url: string): Promise<AcmeOrder> => {
     const order = await client.getOrder({ url } as never)
-    const authorizations = await client.getAuthorizations(order)
+    const authorizations = await authorizationsOf(client, order)
     return {
       url,
       status: order.status,

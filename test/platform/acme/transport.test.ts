@@ -100,6 +100,32 @@ describe('an authority that', () => {
     })
     expect(ca.seen.filter((line) => line.startsWith('POST'))).toHaveLength(6)
   })
+  test('has thousands of authorizations for one order is asked for none of them', async () => {
+    const ca = await startStandIn(({ url, headers }, response) => {
+      const base = `http://${headers.host}`
+      const authorizations = Array.from({ length: 5_000 }, (_, n) => `${base}/authorization/${n}`)
+      if (url?.startsWith('/order'))
+        return response
+          .writeHead(url === '/order' ? 201 : 200, {
+            location: `${base}/orders/1`,
+            'content-type': 'application/json',
+          })
+          .end(JSON.stringify({ status: 'pending', authorizations, identifiers: [], finalize: `${base}/f` }))
+      return response.end(
+        JSON.stringify({ status: 'pending', identifier: { value: 'a.test' }, challenges: [] }),
+      )
+    })
+    const client = createGuardedClient(createOutboundPolicy({ allowed_private_hosts: [ca.host] }))
+    closing.push(() => client.close())
+    const acme = createAcme({ client })
+    const session = acme.session({
+      directory_url: `${ca.url}/dir`,
+      key: await acme.createKey('ecdsa'),
+      account_url: `${ca.url}/account/1`,
+    })
+    await expect(session.order(['a.test'])).rejects.toMatchObject({ name: 'AcmeError', code: 'unreachable' })
+    expect(ca.seen.filter((line) => line.includes('/authorization/'))).toEqual([])
+  })
   test('redirects is not followed', async () => {
     const bait = await startStandIn((_request, response) => response.end())
     const ca = await startStandIn((_request, response) =>
