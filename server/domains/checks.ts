@@ -3,6 +3,7 @@ import type { AuditTrail } from '#server/kernel/audit'
 import type { Clock } from '#server/kernel/clock'
 import type { Db } from '#server/kernel/db'
 import { ApiError, invalid } from '#server/kernel/errors'
+import { createPool } from '#server/kernel/jobs/pool'
 import type { Log } from '#server/kernel/log'
 import type { Dns } from '#server/platform/dns/dns'
 import { type ReservedNames, reservedReason } from './hostname.ts'
@@ -25,6 +26,11 @@ const WATCH_MS = 6 * HOUR_MS
 /** Domains that a pass looks at together, and how many of them of one project: its name servers may be slow. */
 const AT_ONCE = 8
 const AT_ONCE_IN_PROJECT = 2
+/**
+ * Looks at once, whoever asks for them: each has up to 24 questions under way, a socket for each, for as long as the
+ * name servers of the domain like.
+ */
+const LOOKS_AT_ONCE = 16
 /** Says nothing about whose claims these are. */
 const CONTESTED =
   'That does not tell whose the name is: another project of this installation asks for it, or for one above or below it, as well. Set the TXT record, which decides.'
@@ -63,7 +69,10 @@ export function createDomainChecks({
   const later = (wait_ms: number) => new Date(clock.now() + wait_ms).toISOString()
   const isProven = (row: DomainRow) => row.status === 'verified' || row.status === 'active'
 
-  const find = async (row: DomainRow): Promise<Finding> => {
+  const looks = createPool(LOOKS_AT_ONCE, { others: () => true })
+  const endless = new AbortController().signal
+
+  const look = async (row: DomainRow): Promise<Finding> => {
     const txt_name = txtNameOf(row)
     const names = namesOf(row)
     const resolvers = ports.resolvers()
@@ -73,6 +82,16 @@ export function createDomainChecks({
       row.token,
       txt_name,
     )
+  }
+
+  /** Waits for a turn of the project. */
+  const find = async (row: DomainRow): Promise<Finding> => {
+    const leave = await looks.acquire(endless, row.project_id)
+    try {
+      return await look(row)
+    } finally {
+      leave()
+    }
   }
 
   /** The name may have gone to somebody else since it was added, or others may want it as well. */
@@ -178,14 +197,21 @@ export function createDomainChecks({
         giveUp(row, kept.message)
     })
 
+  const lookAt = async (id: string, actor?: Actor): Promise<void> => {
+    const row = repository.find(id)
+    if (!row || row.kind === 'automatic') return
+    const finding = await find(row)
+    const now = repository.find(id)
+    // What was found of one name says nothing about the other one, which may have been asked for meanwhile.
+    if (now && namesOf(now).join() !== namesOf(row).join()) return lookAt(id, actor)
+    record(id, finding, actor)
+  }
+
   /** One look at a time per domain; who asks meanwhile waits for a look of their own. */
   const check = (id: string, actor?: Actor): Promise<void> => {
     const looked = (under_way.get(id) ?? Promise.resolve())
       .catch(() => undefined)
-      .then(async () => {
-        const row = repository.find(id)
-        if (row && row.kind !== 'automatic') record(id, await find(row), actor)
-      })
+      .then(() => lookAt(id, actor))
     under_way.set(id, looked)
     const done = () => {
       if (under_way.get(id) === looked) under_way.delete(id)

@@ -189,3 +189,36 @@ it('what is due is sorted a few times in a pass, not after each look, however ma
   const sorted = statements.mock.calls.filter(([sql]) => sql.includes('PARTITION BY project_id'))
   expect(sorted.length).toBeLessThan(20)
 })
+
+it('looks of a project at names that hang are few at once, each of which has sockets, and leave room for those of others', async () => {
+  const project_id = (await api.as('admin').post('/api/projects', { name: 'slow' })).body.data.id as string
+  const slow = (
+    await api.as('admin').post('/api/apps', { name: 'slow', git_url: URL, soak_seconds: 0, project_id })
+  ).body.data.id as string
+  const { ask } = api.fakes.dns
+  const held = new Set<() => void>()
+  api.fakes.dns.ask = async (name, ...rest) => {
+    if (name.endsWith('.slow.example.net')) await new Promise<void>((resolve) => held.add(resolve))
+    return ask(name, ...rest)
+  }
+  const made = Array.from({ length: 60 }, (_, at) =>
+    api.as('admin').post('/api/domains', { app_id: slow, hostname: `s${at}.slow.example.net` }),
+  )
+  const ids = (await Promise.all(made)).map(({ body }) => body.data.id as string)
+  const verified = ids.map((domain_id) => api.as('admin').post('/api/domains/verify', { domain_id }))
+  api.fakes.dns.set('shop.example.com', { A: addresses.slice(0, 1) })
+  await api.as('admin').post('/api/domains/verify', { domain_id: id })
+  expect((await get()).status).toBe('active')
+  // Four questions for each look.
+  expect(held.size).toBeGreaterThan(0)
+  expect(held.size).toBeLessThanOrEqual(12 * 4)
+  api.fakes.dns.ask = ask
+  for (let open = true; open; ) {
+    held.forEach((answer) => answer())
+    held.clear()
+    open = await Promise.race([
+      Promise.all(verified).then(() => false),
+      new Promise<true>((resolve) => setImmediate(resolve, true)),
+    ])
+  }
+})

@@ -158,3 +158,23 @@ describe('the certificate mode belongs to the name, since TLS knows no path', ()
     expect((await api.as('viewer').get(`/api/domains/${blog.id}`)).body.data.ssl_mode).toBe('off')
   })
 })
+
+it('a look that began before the other name was asked for proves neither of the two', async () => {
+  const { ask } = api.fakes.dns
+  const held: (() => void)[] = []
+  api.fakes.dns.set('www.victim.example.org', { A: addresses })
+  api.fakes.dns.ask = async (...asked) => {
+    await new Promise<void>((resolve) => held.push(resolve))
+    return ask(...asked)
+  }
+  const { id } = (await add('www.victim.example.org')).body.data
+  await expect.poll(() => held.length).toBeGreaterThan(0)
+  await api.as('admin').put(`/api/domains/${id}`, { www: 'to_www' })
+  api.fakes.dns.ask = ask
+  held.forEach((answer) => answer())
+  await settled()
+  expect((await api.as('admin').get(`/api/domains/${id}`)).body.data).toMatchObject({
+    status: 'pending',
+    verification: { message: expect.stringContaining('victim.example.org is not in DNS') },
+  })
+})
