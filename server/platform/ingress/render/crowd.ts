@@ -5,20 +5,48 @@ import type { EdgeSettings } from '../edge-settings.ts'
  * a minute on each, would keep every app from everybody. A network of IPv6 addresses as one household has it is one.
  */
 const MOST_OF_ADDRESS = 5_000
-/** Where the edge counts them: as many addresses as it has connections. */
-const TABLE = 'clients'
+/**
+ * Those of HTTP/2 and 3 among them. Each may hold half a megabyte of answers that its client does not read, and a
+ * browser needs one for all that it asks for.
+ */
+const MOST_MULTIPLEXED = 1_000
+/**
+ * Requests that an address has under way over HTTP/2 and 3, where a connection carries a hundred: each holds the
+ * beginning of an answer that nobody reads, 24 KB, which of 5,000 connections were twelve gigabytes.
+ */
+const MOST_UNDER_WAY = 5_000
 
-/** The table itself, which has no server. */
-export const CROWD = [`backend ${TABLE}`, '  stick-table type ipv6 size 100k expire 1m store conn_cur']
+/** Where the edge counts: as many addresses as it has connections. */
+const TABLES = { clients: 'clients', multiplexed: 'multiplexed', requests: 'requests' }
+const KEY = 'src,ipmask(32,64)'
+
+/** The tables themselves, which have no server. */
+export const CROWD = Object.values(TABLES).flatMap((table) => [
+  `backend ${table}`,
+  '  stick-table type ipv6 size 100k expire 1m store conn_cur',
+])
 
 /**
  * Ends what one address opens beyond its share, before anything is read of it. It is looked up once for a
- * connection. A proxy that is trusted has many clients behind it, and bounds them itself.
+ * connection, and for each request where one carries many. A proxy that is trusted has many clients behind it, and
+ * bounds them itself.
  */
-export function renderCrowd({ trusted_proxies }: Pick<EdgeSettings, 'trusted_proxies'>): string[] {
-  const unless = trusted_proxies.length > 0 ? ` if !{ src ${trusted_proxies.join(' ')} }` : ''
+export function renderCrowd(
+  { trusted_proxies }: Pick<EdgeSettings, 'trusted_proxies'>,
+  proto: 'http' | 'https',
+): string[] {
+  const counted = trusted_proxies.length > 0 ? ` !{ src ${trusted_proxies.join(' ')} }` : ''
+  const { clients, multiplexed, requests } = TABLES
+  const connections = [
+    `  tcp-request connection track-sc0 ${KEY} table ${clients}${counted && ` if${counted}`}`,
+    `  tcp-request connection reject if { sc0_conn_cur(${clients}) gt ${MOST_OF_ADDRESS} }`,
+  ]
+  if (proto === 'http') return connections
   return [
-    `  tcp-request connection track-sc0 src,ipmask(32,64) table ${TABLE}${unless}`,
-    `  tcp-request connection reject if { sc0_conn_cur(${TABLE}) gt ${MOST_OF_ADDRESS} }`,
+    ...connections,
+    `  tcp-request session track-sc1 ${KEY} table ${multiplexed} if { ssl_fc_alpn h2 h3 }${counted}`,
+    `  tcp-request session reject if { sc1_conn_cur(${multiplexed}) gt ${MOST_MULTIPLEXED} }`,
+    `  http-request track-sc2 ${KEY} table ${requests} if { fc_http_major ge 2 }${counted}`,
+    `  http-request reject if { fc_http_major ge 2 } { sc2_conn_cur(${requests}) gt ${MOST_UNDER_WAY} }`,
   ]
 }

@@ -72,7 +72,7 @@ function renderRouting(
 ): string[] {
   return [
     `  bind ${handoverSocket(proto)} user haproxy accept-proxy`,
-    ...renderCrowd(settings),
+    ...renderCrowd(settings, proto),
     ...renderLog(settings),
     '  option disable-h2-upgrade',
     '  acl routed var(txn.route) -m beg b',
