@@ -10,6 +10,8 @@ export const DEFAULT_CERTIFICATE = 'certificates/default.pem'
 export const CERTIFICATE_LIST = 'certificates/list.txt'
 /** The edge reads a command into one buffer of 16 KiB. */
 const MAX_PEM_BYTES = 15_000
+/** The same holds for the command that says what names a certificate is shown for. */
+const MAX_NAMES_BYTES = 12_000
 const LIST = `/edge/${CERTIFICATE_LIST}`
 
 /**
@@ -22,11 +24,33 @@ export interface StoredCertificate {
   path: string
 }
 
-export function certificatePath({ id, names, pem }: Certificate): string {
+function certificatePath({ id, names, pem }: Certificate): string {
   return `certificates/${id}.${createHash('sha256')
     .update(`${names.join(' ')}\n${pem}`)
     .digest('hex')
     .slice(0, 16)}.pem`
+}
+
+/**
+ * A certificate as the edge keeps it: once, and further times where it is shown for more names than one command
+ * takes.
+ */
+export function storedAs(certificate: Certificate): StoredCertificate[] {
+  const parts: string[][] = []
+  let bytes = Infinity
+  for (const name of certificate.names) {
+    bytes += name.length + 1
+    if (bytes > MAX_NAMES_BYTES) {
+      parts.push([])
+      bytes = name.length + 1
+    }
+    parts.at(-1)!.push(name)
+  }
+  return parts.map((names) => ({
+    id: certificate.id,
+    names,
+    path: certificatePath({ ...certificate, names }),
+  }))
 }
 
 /**
@@ -105,10 +129,18 @@ export function createCertificateRuntime(cli: MasterCli): CertificateRuntime {
       )
       for (const { path, names } of expected.values()) {
         if (running.has(path)) continue
-        await expectSuccess(`new ssl cert /edge/${path}`, path)
-        await expectSuccess(`set ssl cert /edge/${path} <<\n${await readPem(path)}`, path)
-        await expectSuccess(`commit ssl cert /edge/${path}`, path)
-        await expectSuccess(`add ssl crt-list ${LIST} <<\n/edge/${path} ${names.join(' ')}\n`, path)
+        const pem = await readPem(path)
+        try {
+          await expectSuccess(`new ssl cert /edge/${path}`, path)
+          await expectSuccess(`set ssl cert /edge/${path} <<\n${pem}`, path)
+          await expectSuccess(`commit ssl cert /edge/${path}`, path)
+          await expectSuccess(`add ssl crt-list ${LIST} <<\n/edge/${path} ${names.join(' ')}\n`, path)
+        } catch (error) {
+          // Half of one would stay in the edge's memory, and nothing else can be changed while it is being made.
+          await cli.run([`abort ssl cert /edge/${path}`])
+          await cli.run([`del ssl cert /edge/${path}`])
+          throw error
+        }
       }
       for (const path of running) {
         if (expected.has(path)) continue

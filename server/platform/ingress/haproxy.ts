@@ -171,7 +171,9 @@ export function createHaproxyIngress(options: HaproxyIngressOptions): Ingress {
           await changeByReload(store, changes, pool_size)
         else await change(store, changes)
         await runtime.sync(store.everything(await runtime.entries()))
-        if (desired.certificates) await certificates.replace(store, desired.certificates)
+        const complaints = desired.certificates ? await certificates.replace(store, desired.certificates) : []
+        for (const complaint of complaints)
+          options.log.error('The edge goes on without a certificate', { complaint })
         refused = sorted.refused
         for (const { route_id, message } of refused) options.log.warn(message, { route_id })
       }),

@@ -1,10 +1,10 @@
 import { X509Certificate } from 'node:crypto'
 import { expect, test } from 'vitest'
 import {
-  certificatePath,
   checkCertificate,
   parseCertificateList,
   renderCertificateList,
+  storedAs,
 } from '#server/platform/ingress/certificates'
 import { createSelfSigned } from '#server/platform/ingress/self-signed'
 
@@ -50,8 +50,16 @@ test('a certificate is refused unless the edge can use it', () => {
 
 test('the list of certificates is read back as it was written, and a new content has a new file', () => {
   const certificate = { id: 'cert_1', names: ['a.test', '*.b.test'], pem }
-  const stored = { id: 'cert_1', names: certificate.names, path: certificatePath(certificate) }
-  expect(parseCertificateList(renderCertificateList([stored]))).toEqual([stored])
-  expect(certificatePath({ ...certificate, names: ['a.test'] })).not.toBe(stored.path)
-  expect(certificatePath({ ...certificate, pem: `${pem}x` })).not.toBe(stored.path)
+  const [stored] = storedAs(certificate)
+  expect(parseCertificateList(renderCertificateList([stored!]))).toEqual([stored])
+  expect(storedAs({ ...certificate, names: ['a.test'] })[0]!.path).not.toBe(stored!.path)
+  expect(storedAs({ ...certificate, pem: `${pem}x` })[0]!.path).not.toBe(stored!.path)
+})
+
+test('a certificate that is shown for more names than one command of the edge takes is there several times', () => {
+  const names = Array.from({ length: 500 }, (_, n) => `${'x'.repeat(60)}.${n}.b.test`)
+  const stored = storedAs({ id: 'cert_1', names, pem })
+  expect(stored.flatMap((one) => one.names)).toEqual(names)
+  expect(new Set(stored.map(({ path }) => path)).size).toBe(stored.length)
+  for (const line of renderCertificateList(stored).split('\n')) expect(line.length).toBeLessThan(13_000)
 })

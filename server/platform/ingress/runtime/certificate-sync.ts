@@ -1,18 +1,21 @@
 import {
-  certificatePath,
   checkCertificate,
   type CertificateRuntime,
+  storedAs,
   type StoredCertificate,
 } from '../certificates.ts'
-import type { Certificate } from '../ingress.ts'
+import { type Certificate, IngressError } from '../ingress.ts'
 import type { EdgeStore } from '../store.ts'
 
 /** Keeps the certificates on disk and in the running edge equal. */
 export interface CertificateSync {
   set(store: EdgeStore, certificate: Certificate): Promise<void>
   remove(store: EdgeStore, certificate_id: string): Promise<void>
-  /** Makes these all there are. */
-  replace(store: EdgeStore, certificates: Certificate[]): Promise<void>
+  /**
+   * Makes these all there are. One that the edge refuses must not keep the others from it: it is left out, and the
+   * edge's complaint is among those that are returned.
+   */
+  replace(store: EdgeStore, certificates: Certificate[]): Promise<string[]>
 }
 
 export function createCertificateSync(runtime: CertificateRuntime): CertificateSync {
@@ -41,31 +44,51 @@ export function createCertificateSync(runtime: CertificateRuntime): CertificateS
     )
   }
 
+  async function set(store: EdgeStore, certificate: Certificate): Promise<void> {
+    checkCertificate(certificate)
+    const stored = storedAs(certificate)
+    await change(
+      store,
+      [...[...store.certificates.values()].filter(({ id }) => id !== certificate.id), ...stored],
+      new Map(stored.map(({ path }) => [path, certificate.pem])),
+    )
+  }
+
+  /** Finds out which ones the edge refuses: what it has of these stays, and each other one is tried by itself. */
+  async function replaceOneByOne(store: EdgeStore, certificates: Certificate[]): Promise<string[]> {
+    const paths = new Set(certificates.flatMap(storedAs).map(({ path }) => path))
+    await change(
+      store,
+      [...store.certificates.values()].filter(({ path }) => paths.has(path)),
+      new Map(),
+    )
+    const complaints: string[] = []
+    for (const certificate of certificates) {
+      if (storedAs(certificate).every(({ path }) => store.certificates.has(path))) continue
+      await set(store, certificate).catch((error: Error) => complaints.push(error.message))
+    }
+    return complaints
+  }
+
   return {
-    async set(store, certificate) {
-      checkCertificate(certificate)
-      const { id, names, pem } = certificate
-      const path = certificatePath(certificate)
-      await change(
-        store,
-        [...[...store.certificates.values()].filter((known) => known.id !== id), { id, names, path }],
-        new Map([[path, pem]]),
-      )
-    },
+    set,
     async remove(store, certificate_id) {
       const rest = [...store.certificates.values()].filter((known) => known.id !== certificate_id)
       if (rest.length < store.certificates.size) await change(store, rest, new Map())
     },
     async replace(store, certificates) {
       for (const certificate of certificates) checkCertificate(certificate)
-      const stored = certificates.map((certificate) => ({
-        id: certificate.id,
-        names: certificate.names,
-        path: certificatePath(certificate),
-      }))
-      const pems = new Map(certificates.map((certificate) => [certificatePath(certificate), certificate.pem]))
+      const stored = certificates.flatMap(storedAs)
+      const texts = new Map(certificates.map(({ id, pem }) => [id, pem]))
+      const pems = new Map(stored.map(({ id, path }) => [path, texts.get(id)!]))
       for (const path of store.certificates.keys()) pems.delete(path)
-      await change(store, stored, pems)
+      try {
+        await change(store, stored, pems)
+        return []
+      } catch (error) {
+        if (!(error instanceof IngressError)) throw error
+      }
+      return replaceOneByOne(store, certificates)
     },
   }
 }
