@@ -72,13 +72,16 @@ export function renewalTime(not_before: string, not_after: string, random: () =>
 /** What is asked of a certificate, to know whether an authority may be asked for it. */
 export type Asked = Pick<CertificateRow, 'names' | 'project_id' | 'domain_id' | 'chain' | 'renew_at'>
 
+type Stage = 'by_itself' | 'by_hand' | 'ordered'
+
 /** What may be asked of authorities now. */
 export interface Budget {
   /**
    * When an order for this certificate may be placed, with the reason for waiting; undefined: now.
-   * @param ordered Whether there is an order, which is to become a certificate now.
+   * @param stage `by_hand` when somebody asks for it, who may do so again and again; `ordered` when there is an order,
+   * which is to become a certificate now.
    */
-  waitFor(certificate: Asked, ordered?: boolean): { until: string; reason: string } | undefined
+  waitFor(certificate: Asked, stage?: Stage): { until: string; reason: string } | undefined
   /** @param names Those that it was about; all of the certificate when absent. */
   record(kind: Limit['kind'], certificate: Asked, names?: readonly string[]): void
   /** Forgets some of what no limit looks at any more; returns how much. */
@@ -138,14 +141,14 @@ export function createBudget({ db, clock, repository, isOfInstallation }: Budget
   const isDue = ({ chain, renew_at }: Asked) => chain !== null && renew_at !== null && renew_at <= clock.iso()
 
   return {
-    waitFor(certificate, ordered = false) {
+    waitFor(certificate, stage = 'by_itself') {
       const names = namesIn(certificate)
       const due = isDue(certificate)
-      const first = due || isOfInstallation(certificate)
+      const first = (due && stage !== 'by_hand') || isOfInstallation(certificate)
       const domains = due ? [] : new Set(names.map(registrableDomain))
       const checks: [Limit, string][] = [
         ...[...domains].map((name): [Limit, string] => [PER_DOMAIN, name]),
-        ...(ordered
+        ...(stage === 'ordered'
           ? []
           : [
               [ORDERS, ''] as [Limit, string],

@@ -122,8 +122,8 @@ export function issueJob(parts: IssueParts) {
   }
 
   /** Asks the budget again: many attempts may have begun while none of them had asked the authority yet. */
-  function requireBudget(row: CertificateRow, ordered: boolean): void {
-    const wait = budget.waitFor(row, ordered)
+  function requireBudget(row: CertificateRow, stage: 'by_itself' | 'ordered'): void {
+    const wait = budget.waitFor(row, stage)
     if (!wait) return
     const retry_after_s = Math.max(1, Math.ceil((Date.parse(wait.until) - parts.clock.now()) / 1000))
     throw new AcmeError('rate_limited', wait.reason, { retry_after_s })
@@ -144,7 +144,7 @@ export function issueJob(parts: IssueParts) {
     await asking(context, () =>
       accounts.with(async (session) => {
         if (context.state.order_url === null) {
-          requireBudget(row, false)
+          requireBudget(row, 'by_itself')
           const placed = await session.order(names, context.signal)
           budget.record('order', row)
           context.state.order_url = placed.url
@@ -185,7 +185,7 @@ export function issueJob(parts: IssueParts) {
     const row = rowOf(payload.certificate_id)
     const [names, key] = [namesIn(row), await keyFor(row)]
     await asking(context, async () => {
-      requireBudget(row, true)
+      requireBudget(row, 'ordered')
       const session = accounts.sessionAt(state.directory_url!) ?? (await accounts.session(signal))
       await session.finalise(state.order_url!, key, names, signal)
       await session.settle(state.order_url!, 'valid', signal)

@@ -123,7 +123,7 @@ export function createCertificates(options: CertificateOptions) {
 
   function requireBudget(row: CertificateRow): void {
     const wait =
-      budget.waitFor(row) ??
+      budget.waitFor(row, 'by_hand') ??
       (row.blocked_until !== null && row.blocked_until > clock.iso()
         ? { until: row.blocked_until, reason: 'The certificate authority asked to wait.' }
         : undefined)

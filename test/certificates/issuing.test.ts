@@ -677,6 +677,22 @@ describe('the budget', () => {
       )
     },
   )
+  test('of orders is not spent by what is due and renewed by hand again and again', async () => {
+    world.domain('theirs.example.org', { project_id: OTHER })
+    issueIn(OTHER, 'theirs.example.org')
+    world.domain('shop.example.com')
+    const { id } = issue('shop.example.com')
+    await world.idle()
+    world.kernel.clock.advance(61 * DAY_MS)
+    attempts('order', '', 130)
+    attempts('order', `@${PROJECT}`, 130)
+    expect(() => world.certificates.renew(world.actor, id)).toThrow(
+      expect.objectContaining({ code: 'RATE_LIMITED' }),
+    )
+    const before = serial(id)
+    await passAfter(world, MINUTE_MS)
+    expect(serial(id)).not.toBe(before)
+  })
   test('counts every order that is placed', async () => {
     attempts('order', '', 199)
     for (const name of ['one.example.com', 'two.example.org']) world.domain(name)
