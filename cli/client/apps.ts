@@ -11,6 +11,13 @@ export interface AppOption {
 
 const PER_PAGE = 100
 
+/** The app that a call names, as an argument or as an option; throws where they name two. */
+export function namedApp(argument: string | undefined, { app }: AppOption): string | undefined {
+  if (argument !== undefined && app !== undefined && argument !== app)
+    throw new CommandError(`Two apps are named, ${argument} and ${app}: one is meant.`, EXIT.USAGE)
+  return argument ?? app
+}
+
 /** The name that a folder gives an app: a DNS label made of the name of the folder. */
 export function nameOfFolder(folder: string): string {
   return basename(resolve(folder))

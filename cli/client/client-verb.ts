@@ -10,6 +10,9 @@ export function withClientOptions(verb: Command): Command {
 export const withApp = (verb: Command): Command =>
   verb.option('-a, --app <name>', 'app, by name or id (default: PORTREEVE_APP, else the name of this folder)')
 
+/** For verbs about one app and nothing else: its name may stand there, or be given as with the others. */
+export const withNamedApp = (verb: Command): Command => withApp(verb.argument('[app]', 'the same as --app'))
+
 /** A verb of the client. */
 export const defineClientVerb = (describe: Describe): Describe =>
   defineVerb((verb) => {

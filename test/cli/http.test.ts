@@ -10,6 +10,7 @@ import { writeContexts } from '../../cli/client/contexts.ts'
 import { sessionOf } from '../../cli/client/session.ts'
 import { CLIENT_VERBS } from '../../cli/client-verbs.ts'
 import { complete } from '../../cli/complete.ts'
+import { createProgram, runProgram } from '../../cli/program.ts'
 import { readiness } from '../../cli/server-here.ts'
 
 let answer: (request: IncomingMessage, response: ServerResponse) => void
@@ -137,5 +138,29 @@ describe('the completion of a shell', () => {
     writeContexts(process.env, { current: 'a', contexts: { a: { url, token: `x.${soon}.x` } } })
     await complete([{ heading: 'Client:', verbs: CLIENT_VERBS }], ['logs', ''])
     expect(asked.map(({ url: address }) => address)).toEqual(['/api/apps?per_page=100'])
+  })
+})
+
+describe('a verb about one app', () => {
+  const call = async (...words: string[]) => {
+    vi.stubEnv('PORTREEVE_URL', url)
+    vi.stubEnv('PORTREEVE_API_KEY', 'k')
+    answer = (_request, response) => response.writeHead(404).end()
+    asked.length = 0
+    const groups = [{ heading: 'Client:', verbs: CLIENT_VERBS }]
+    const ended = await runProgram(await createProgram('1', groups, words), words).catch((error) => error)
+    return [ended.exit_code, ...asked.map((request) => `${request.method} ${request.url}`)]
+  }
+  it.each([
+    [['logs'], 'GET /api/apps/app_1'],
+    [['status'], 'GET /api/apps/app_1'],
+    [['open'], 'GET /api/apps/app_1'],
+    [['rollback'], 'POST /api/apps/app_1/rollback'],
+    [['apps', 'show'], 'GET /api/apps/app_1'],
+    [['apps', 'stop'], 'POST /api/apps/app_1/stop'],
+  ])('%j takes its name as an argument or as --app, and not two of them', async (words, first) => {
+    for (const named of [['app_1'], ['--app', 'app_1'], ['-a', 'app_1'], ['app_1', '--app', 'app_1']])
+      expect(await call(...words, ...named)).toEqual(expect.arrayContaining([3, first]))
+    expect(await call(...words, 'app_1', '--app', 'app_2')).toEqual([2])
   })
 })

@@ -1,7 +1,7 @@
 import { CommandError } from '../../terminal.ts'
 import { dataOf } from '../api.ts'
-import { all, type App, appId, getApp } from '../apps.ts'
-import { defineClientVerb } from '../client-verb.ts'
+import { all, type App, type AppOption, appId, getApp, namedApp } from '../apps.ts'
+import { defineClientVerb, withNamedApp } from '../client-verb.ts'
 import { EXIT } from '../exit-codes.ts'
 import { ago, facts, paint, show, status, table } from '../output.ts'
 import { canAsk, prompt } from '../prompt.ts'
@@ -40,14 +40,16 @@ export const appText = (app: App): string =>
     ['id', app.id],
   ])
 
-async function showApp(name: string | undefined, options: ClientOptions): Promise<void> {
+async function showApp(argument: string | undefined, options: ClientOptions & AppOption): Promise<void> {
+  const name = namedApp(argument, options)
   const app = await getApp(await openSession(options), name)
   show(options, app, () => appText(app))
 }
 
 const act =
   (action: 'start' | 'stop' | 'restart', done: string) =>
-  async (name: string | undefined, options: ClientOptions): Promise<void> => {
+  async (argument: string | undefined, options: ClientOptions & AppOption): Promise<void> => {
+    const name = namedApp(argument, options)
     const session = await openSession(options)
     const id = await appId(session, name)
     const answer = await dataOf(session.api.POST(`/api/apps/{id}/${action}`, { params: { path: { id } } }))
@@ -73,29 +75,14 @@ async function remove(
 }
 
 export default defineClientVerb((verb) => {
-  const name = ['[app]', 'name or id (default: PORTREEVE_APP, else the name of this folder)'] as const
   verb.description('Apps: what there is, and starting, stopping and deleting.')
   verb.command('list', { isDefault: true }).summary('list the apps').action(list)
-  verb
-    .command('show')
-    .summary('all about one app')
-    .argument(...name)
-    .action(showApp)
-  verb
-    .command('start')
-    .summary('start a stopped app')
-    .argument(...name)
-    .action(act('start', 'Started.'))
-  verb
-    .command('stop')
-    .summary('stop an app')
-    .argument(...name)
-    .action(act('stop', 'Stopped.'))
-  verb
-    .command('restart')
-    .summary('replace the instances of an app, without a gap')
-    .argument(...name)
-    .action(act('restart', 'Restarting, without a gap.'))
+  withNamedApp(verb.command('show').summary('all about one app')).action(showApp)
+  withNamedApp(verb.command('start').summary('start a stopped app')).action(act('start', 'Started.'))
+  withNamedApp(verb.command('stop').summary('stop an app')).action(act('stop', 'Stopped.'))
+  withNamedApp(verb.command('restart').summary('replace the instances of an app, without a gap')).action(
+    act('restart', 'Restarting, without a gap.'),
+  )
   verb
     .command('delete')
     .summary('delete an app')

@@ -1,14 +1,14 @@
 import { jsonText, say } from '../../terminal.ts'
 import { dataOf, type Schemas } from '../api.ts'
-import { getApp } from '../apps.ts'
-import { defineClientVerb } from '../client-verb.ts'
+import { type AppOption, getApp, namedApp } from '../apps.ts'
+import { defineClientVerb, withNamedApp } from '../client-verb.ts'
 import { followDeployment, requireLive } from '../follow-deployment.ts'
 import { type Frame, listen, untilInterrupted } from '../live.ts'
 import { pointInTime, wholeNumber } from '../option-values.ts'
 import { paint } from '../output.ts'
 import { type ClientOptions, openSession, type Session } from '../session.ts'
 
-interface LogOptions extends ClientOptions {
+interface LogOptions extends ClientOptions, AppOption {
   follow?: boolean
   lines: number
   since?: string
@@ -40,7 +40,8 @@ async function follow(session: Session, id: string, options: LogOptions, after?:
   )
 }
 
-async function logs(name: string | undefined, options: LogOptions): Promise<void> {
+async function logs(argument: string | undefined, options: LogOptions): Promise<void> {
+  const name = namedApp(argument, options)
   const session = await openSession(options)
   const app = await getApp(session, name)
   if (options.build && options.follow && app.latest_deployment)
@@ -61,9 +62,8 @@ async function logs(name: string | undefined, options: LogOptions): Promise<void
 }
 
 export default defineClientVerb((verb) => {
-  verb
+  withNamedApp(verb)
     .description('Shows what an app prints. With --json each line is one line of JSON.')
-    .argument('[app]', 'name or id (default: PORTREEVE_APP, else the name of this folder)')
     .option('-f, --follow', 'go on with new lines until Ctrl-C')
     .option('-n, --lines <number>', 'newest lines to begin with', wholeNumber, 200)
     .option('--since <time>', 'only lines from this time on, such as 2026-11-22T08:00:00Z', pointInTime)

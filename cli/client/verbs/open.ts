@@ -1,7 +1,7 @@
 import { run } from '#server/kernel/process'
 import { CommandError } from '../../terminal.ts'
-import { getApp } from '../apps.ts'
-import { defineClientVerb } from '../client-verb.ts'
+import { type AppOption, getApp, namedApp } from '../apps.ts'
+import { defineClientVerb, withNamedApp } from '../client-verb.ts'
 import { EXIT } from '../exit-codes.ts'
 import { show } from '../output.ts'
 import { type ClientOptions, openSession } from '../session.ts'
@@ -28,9 +28,10 @@ async function openInBrowser(url: string): Promise<void> {
 }
 
 async function open(
-  name: string | undefined,
-  options: ClientOptions & { dashboard?: boolean },
+  argument: string | undefined,
+  options: ClientOptions & AppOption & { dashboard?: boolean },
 ): Promise<void> {
+  const name = namedApp(argument, options)
   const session = await openSession(options)
   const app = await getApp(session, name)
   const url = options.dashboard ? `${session.context.url}/apps/${app.id}` : app.url
@@ -46,9 +47,8 @@ async function open(
 }
 
 export default defineClientVerb((verb) => {
-  verb
+  withNamedApp(verb)
     .description('Opens an app in the browser, and prints its address.')
-    .argument('[app]', 'name or id (default: PORTREEVE_APP, else the name of this folder)')
     .option('--dashboard', 'its page in the dashboard instead')
     .action(open)
 })

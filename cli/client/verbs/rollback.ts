@@ -1,13 +1,14 @@
 import { dataOf } from '../api.ts'
-import { appId } from '../apps.ts'
-import { defineClientVerb } from '../client-verb.ts'
+import { type AppOption, appId, namedApp } from '../apps.ts'
+import { defineClientVerb, withNamedApp } from '../client-verb.ts'
 import { finishDeployment } from '../finish-deployment.ts'
 import { type ClientOptions, openSession } from '../session.ts'
 
 async function rollback(
-  name: string | undefined,
-  options: ClientOptions & { to?: string; wait: boolean },
+  argument: string | undefined,
+  options: ClientOptions & AppOption & { to?: string; wait: boolean },
 ): Promise<void> {
+  const name = namedApp(argument, options)
   const session = await openSession(options)
   const id = await appId(session, name)
   const body = options.to === undefined ? {} : { deployment_id: options.to }
@@ -18,9 +19,8 @@ async function rollback(
 }
 
 export default defineClientVerb((verb) => {
-  verb
+  withNamedApp(verb)
     .description('Brings an earlier release back, without building it, and stops deploying pushes.')
-    .argument('[app]', 'name or id (default: PORTREEVE_APP, else the name of this folder)')
     .option('--to <deployment>', 'id of the deployment to bring back (default: the one before the live one)')
     .option('--no-wait', 'do not wait until it serves')
     .action(rollback)

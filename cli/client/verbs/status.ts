@@ -1,5 +1,5 @@
 import { dataOf } from '../api.ts'
-import { appId } from '../apps.ts'
+import { type AppOption, appId, namedApp } from '../apps.ts'
 import { defineClientVerb } from '../client-verb.ts'
 import { facts, paint, show, status, table } from '../output.ts'
 import { type ClientOptions, openSession, type Session } from '../session.ts'
@@ -66,8 +66,10 @@ async function appStatus(session: Session, name: string, options: ClientOptions)
 export default defineClientVerb((verb) => {
   verb
     .description('How the server is, or one app with its instances.')
-    .argument('[app]', 'name or id of an app')
-    .action(async (name: string | undefined, options: ClientOptions) => {
+    .argument('[app]', 'the same as --app')
+    .option('-a, --app <name>', 'app, by name or id (default: the server)')
+    .action(async (argument: string | undefined, options: ClientOptions & AppOption) => {
+      const name = namedApp(argument, options)
       const session = await openSession(options)
       return name === undefined ? serverStatus(session, options) : appStatus(session, name, options)
     })
