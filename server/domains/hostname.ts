@@ -108,6 +108,10 @@ export const readableHostname = (hostname: string): string => {
   return `${wildcard ? '*.' : ''}${domainToUnicode(bare) || bare}`
 }
 
+/** Part of a name as people write it, in the form in which names are stored. */
+export const storedText = (text: string): string =>
+  (/[^ -~]/.test(text) && domainToASCII(text.trim())) || text.trim()
+
 /** The other name of a pair with and without `www`. */
 export const wwwCounterpart = (hostname: string): string =>
   hostname.startsWith('www.') ? hostname.slice(4) : `www.${hostname}`

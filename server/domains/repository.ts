@@ -2,6 +2,7 @@ import { own } from '#server/kernel/own'
 import type { Db } from '#server/kernel/db'
 import { forgetSome } from '#server/kernel/forget'
 import { type Page, selectPage, type Wanted, type Span } from '#server/kernel/page'
+import { storedText } from './hostname.ts'
 import type { Domain, DomainStatus } from './schema.ts'
 
 /** A row of `domains`; JSON columns are read by `rulesOf` and `findingOf`. */
@@ -120,7 +121,7 @@ export function createDomainRepository(db: Db) {
   return {
     page: (
       project_ids: readonly string[] | undefined,
-      filter: { app_id?: Wanted; status?: Wanted },
+      { q, ...equals }: { app_id?: Wanted; status?: Wanted; q?: string },
       ...span: Span
     ): Page<DomainRow> =>
       selectPage<DomainRow>(
@@ -128,7 +129,8 @@ export function createDomainRepository(db: Db) {
         {
           table: 'domains',
           project_ids,
-          equals: filter,
+          equals,
+          contains: { column: 'hostname', text: q && storedText(q) },
         },
         span,
       ),

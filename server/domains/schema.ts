@@ -191,4 +191,5 @@ export const DomainQuery = v.strictObject({
   sort: sorting(['hostname', 'status', 'created_at']),
   app_id: severalIds('Only domains of this app.'),
   status: several(DomainStatus),
+  q: v.optional(v.pipe(v.string(), v.maxLength(100), v.description('Part of the name.'))),
 })

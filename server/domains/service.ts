@@ -193,7 +193,7 @@ export function createDomains(options: DomainOptions) {
     appsOf: repository.appsOf,
     planned,
     find: repository.find,
-    list(actor: Actor, filter: { app_id?: Wanted; status?: Wanted }, paging: Paging) {
+    list(actor: Actor, filter: { app_id?: Wanted; status?: Wanted; q?: string }, paging: Paging) {
       const { rows, total } = repository.page(visibleProjects(actor), filter, ...limits(paging))
       return paged({ total, rows: rows.map(view) }, paging)
     },

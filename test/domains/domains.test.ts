@@ -358,6 +358,23 @@ describe('how many domains', () => {
   })
 })
 
+describe('GET /api/domains', () => {
+  it('finds names by a part of them, also as people write them, within the other filters', async () => {
+    for (const name of ['www.shop.example.com', 'bücher.example.org', 'blog.example.org']) await add(name)
+    const found = async (query: string) =>
+      (await api.as('viewer').get(`/api/domains?${query}`)).body.data.map(
+        ({ hostname }: { hostname: string }) => hostname,
+      )
+    expect(await found('q=SHOP.example')).toEqual(['www.shop.example.com'])
+    expect(await found(`q=${encodeURIComponent('bücher')}`)).toEqual(['xn--bcher-kva.example.org'])
+    expect(await found('q=example.org&sort=hostname')).toEqual([
+      'blog.example.org',
+      'xn--bcher-kva.example.org',
+    ])
+    expect(await found('q=example.org&status=active')).toEqual([])
+  })
+})
+
 describe('automatic names', () => {
   const modes = async () =>
     (await api.as('admin').get('/api/domains')).body.data.map(

@@ -5,7 +5,7 @@ import { useRead } from '@/api/queries'
 export type Domain = Schemas['Domain']
 
 export const useDomains = (
-  filter: MaybeRefOrGetter<{ page: number; app_id?: string; status?: Domain['status'] }>,
+  filter: MaybeRefOrGetter<{ page: number; app_id?: string; status?: Domain['status']; q?: string }>,
 ) =>
   useRead(
     ['domain', 'certificate'],
