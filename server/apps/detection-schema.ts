@@ -1,17 +1,8 @@
 import * as v from 'valibot'
 import { SuggestedVariables } from '#server/builds/schema'
-import {
-  Branch,
-  BuildSettings,
-  Compose,
-  ComposePath,
-  GitUrl,
-  Port,
-  RepositoryPath,
-  repositoryAccess,
-} from './configuration-schema.ts'
+import { AppName, Compose, ComposePath, configuration, GitUrl } from './configuration-schema.ts'
 
-/** Body of `POST /api/apps/detect`. */
+/** Body of `POST /api/apps/detect`: whoever means to make an app may send what they will make it with. */
 export const DetectRequest = v.strictObject({
   project_id: v.optional(
     v.pipe(
@@ -20,9 +11,8 @@ export const DetectRequest = v.strictObject({
       v.description('Project whose credentials may be used. Default: the project `default`.'),
     ),
   ),
+  name: v.optional(v.pipe(AppName, v.description('Name that the app is to get; nothing depends on it.'))),
   git_url: v.optional(GitUrl),
-  branch: v.optional(Branch),
-  base_directory: v.optional(RepositoryPath),
   source: v.optional(
     v.pipe(
       v.picklist(['git', 'compose']),
@@ -31,9 +21,7 @@ export const DetectRequest = v.strictObject({
   ),
   compose: v.optional(Compose),
   compose_path: v.optional(v.nullable(ComposePath)),
-  build: v.optional(BuildSettings),
-  port: v.optional(Port),
-  ...repositoryAccess,
+  ...configuration,
 })
 const KeyNotes = v.array(v.object({ path: v.string(), text: v.string() }))
 const DetectedStack = v.object({

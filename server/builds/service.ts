@@ -16,10 +16,10 @@ export interface DetectionAsk {
   source?: 'git' | 'compose'
   compose?: string
   compose_path?: string | null
-  branch?: string
+  branch?: string | null
   base_directory?: string
   build?: Record<string, unknown>
-  port?: number
+  port?: number | null
   /** Key or token of the project to read it with, instead of what fits the host. */
   ssh_key_id?: string | null
   git_credential_id?: string | null
@@ -73,7 +73,7 @@ export function createDetection(options: DetectionOptions) {
       }
       if (ask.git_url === undefined) throw invalid('git_url', 'is required; or give compose.')
       options.checks.git_url(ask.git_url)
-      if (ask.branch !== undefined) options.checks.branch(ask.branch)
+      if (ask.branch) options.checks.branch(ask.branch)
       const { git_url } = ask
       return pool.run(actor.user_id, () => look(project_id, { ...ask, git_url }))
     },
@@ -86,7 +86,11 @@ export function createDetection(options: DetectionOptions) {
       const source = join(work, 'source')
       const credential = options.credential(project_id, ask)
       await options.git.checkout(
-        { url: ask.git_url, branch: ask.branch, ...(credential ? { credential } : {}) },
+        {
+          url: ask.git_url,
+          ...(ask.branch ? { branch: ask.branch } : {}),
+          ...(credential ? { credential } : {}),
+        },
         source,
         { lfs: false, onLog: () => undefined },
         AbortSignal.timeout(TIMEOUT_MS),
@@ -95,7 +99,7 @@ export function createDetection(options: DetectionOptions) {
       const { hasCompose, planOfFolder, withStack } = await composePlans()
       if (ask.source === 'compose' || ask.compose_path) return await planOfFolder(folder, ask)
       return await options
-        .detect(folder, { ...overridesOf(ask.build ?? {}, ask.port), repository: source })
+        .detect(folder, { ...overridesOf(ask.build ?? {}, ask.port ?? undefined), repository: source })
         .then(
           (plan) => withStack(plan, folder),
           async (error: unknown) => {

@@ -54,6 +54,10 @@ describe("the repository's example of a .env file", () => {
     expect(plan.suggested_variables).toEqual(SUGGESTED)
     expect((await developer().get(`/api/apps/${app.id}/env`)).body.total).toBe(0)
   })
+  it('is told also to whoever sends the body that they will make the app with', async () => {
+    const body = { name: 'shop', branch: null, port: null, replicas: 2, soak_seconds: 0, auto_deploy: false }
+    expect((await detect({ '.env.example': EXAMPLE }, body)).suggested_variables).toEqual(SUGGESTED)
+  })
   it('is looked for in the folder of the app, beside a Dockerfile too', async () => {
     const files = {
       'web/.env.sample': 'A=1',
