@@ -1,3 +1,4 @@
+import type { StatsFs } from 'node:fs'
 import { readFile, statfs } from 'node:fs/promises'
 import { cpus, loadavg, totalmem } from 'node:os'
 
@@ -37,6 +38,12 @@ export const readAvailable = (text: string): number | undefined => {
   return match ? Number(match[1]) * 1024 : undefined
 }
 
+/** As `df` tells it: what the file system keeps for the administrator is not used, though nobody else has it. */
+export const readDisk = ({ blocks, bfree, bsize }: Pick<StatsFs, 'blocks' | 'bfree' | 'bsize'>) => ({
+  disk_used_bytes: (blocks - bfree) * bsize,
+  disk_total_bytes: blocks * bsize,
+})
+
 /** @param directory on the disk that is watched. */
 export async function readHost(directory: string): Promise<HostReading> {
   const [memory, network, disk] = await Promise.all([
@@ -50,9 +57,7 @@ export async function readHost(directory: string): Promise<HostReading> {
     cpu_busy_ms: busy.reduce((sum, ms) => sum + ms, 0),
     memory_used_bytes: total - (readAvailable(memory) ?? total),
     memory_total_bytes: total,
-    // What only the administrator may still write counts as used: users cannot have it.
-    disk_used_bytes: (disk.blocks - disk.bavail) * disk.bsize,
-    disk_total_bytes: disk.blocks * disk.bsize,
+    ...readDisk(disk),
     load_1m: loadavg()[0]!,
     ...readNetwork(network),
   }

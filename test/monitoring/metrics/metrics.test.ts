@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { FORGOTTEN_AT_ONCE } from '#server/kernel/forget'
-import { readNetwork } from '#server/platform/host/reading'
+import { readDisk, readNetwork } from '#server/platform/host/reading'
 import { addUp, emptyInterval, type Interval } from '#server/monitoring/metrics/interval'
 import { percentileOf, readLatency, writeLatency } from '#server/monitoring/metrics/latency'
 import { createMetricRepository } from '#server/monitoring/metrics/repository'
@@ -180,6 +180,13 @@ describe('samples', () => {
     const app = write(metrics, 6)
     metrics.forget('app', 'app_1')
     expect(metrics.range(app, 10, 0, now_s())).toEqual([])
+  })
+})
+
+describe('the disk of the server', () => {
+  it('is used by what is on it, not by what its file system keeps for the administrator', () => {
+    const file_system = { bsize: 4096, blocks: 1000, bfree: 600, bavail: 550 }
+    expect(readDisk(file_system)).toEqual({ disk_used_bytes: 400 * 4096, disk_total_bytes: 1000 * 4096 })
   })
 })
 
