@@ -12,7 +12,7 @@ Installs what Portreeve needs, builds it, starts it and prints where it is and h
   ./install.sh                start in the background: as a systemd unit, or supervised where there is no systemd
   ./install.sh --foreground   the same, but stay in this terminal until Ctrl-C
   ./install.sh --stop         stop Portreeve; the apps it runs go on serving
-  ./install.sh --uninstall    stop Portreeve and take away its unit and its firewall rules; apps and data stay
+  ./install.sh --uninstall    stop Portreeve and take away its unit and, unless another one needs them, its firewall rules; apps and data stay
   ./install.sh --status       say whether it runs; the exit code is 0 when it is ready, 3 when it is not
 
   --port <number>      port of the API and the dashboard (default 9000)

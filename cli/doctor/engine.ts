@@ -4,7 +4,7 @@ import { directories } from '#server/kernel/directories'
 import { buildGroup } from '#server/platform/engine/cgroups'
 import { createConnection, type Connection } from '#server/platform/engine/connection'
 import { EngineError } from '#server/platform/engine/engine'
-import { edgeHash } from '#server/platform/ingress/runtime/container'
+import { edgeName } from '#server/platform/ingress/edge-name'
 import { EDGE_IMAGE } from '#server/platform/ingress/image'
 import { findPortOwner } from '#server/platform/ingress/port-owner'
 import { type Check, fault, type Finding, note, ok, type Patient, reasonOf, sizeOf } from './finding.ts'
@@ -138,7 +138,7 @@ export const ENGINE: readonly Check[] = [
     name: 'edge ports',
     async look(patient) {
       const { config } = patient
-      const name = `portreeve-edge-${edgeHash(directories(config.data_directory).ingress)}`
+      const name = edgeName(directories(config.data_directory).ingress)
       const connection = createConnection(config.docker_host)
       const found = await connection
         .call<{ State?: { Running?: boolean } } | undefined>({

@@ -12,8 +12,11 @@ import {
 import { networkInterfaces } from 'node:os'
 import { dirname, join } from 'node:path'
 import { loadConfig } from '#server/kernel/config'
+import { openDb } from '#server/kernel/db'
+import { createMeta } from '#server/kernel/meta'
 import { run } from '#server/kernel/process'
 import { shellWord } from '#server/kernel/shell-word'
+import { edgeName } from '#server/platform/ingress/edge-name'
 import { cacheDirectory } from '../binary/unpack.ts'
 import { isRunning, ownUrl } from '../server-here.ts'
 import { CommandError, say } from '../terminal.ts'
@@ -125,15 +128,39 @@ export async function setup(env: Environment, options: SetupOptions): Promise<vo
   say(`Next:                portreeve login ${publicUrl(config)}`)
 }
 
-const OURS = '--filter label=portreeve.managed=true'
-/** Commands that take away what an uninstall leaves, in the order in which they work. */
-export const remains = ({ data }: Places): string[] => [
-  `docker ps -aq ${OURS} | xargs -r docker rm -f`,
-  `docker network ls -q ${OURS} | xargs -r docker network rm`,
-  `docker image ls -q ${OURS} | sort -u | xargs -r docker image rm -f`,
-  `docker volume ls -q ${OURS} | xargs -r docker volume rm    # data of apps and databases`,
-  `rm -r ${shellWord(data)}`,
-]
+/** The name that everything of an installation carries on the engine; undefined where it never started. */
+function installationName(data: string): string | undefined {
+  const path = join(data, 'portreeve.db')
+  if (!existsSync(path)) return undefined
+  const db = openDb(path)
+  try {
+    return createMeta(db).get('installation')
+  } catch {
+    return undefined
+  } finally {
+    db.close()
+  }
+}
+
+/**
+ * Commands that take away what an uninstall leaves, in the order in which they work: of this installation and of
+ * no other on the engine.
+ */
+export function remains({ data }: Places): string[] {
+  const name = installationName(data)
+  const ours = `--filter label=portreeve.installation=${name}`
+  const labelled = [
+    `docker ps -aq ${ours} | xargs -r docker rm -f`,
+    `docker network ls -q ${ours} | xargs -r docker network rm`,
+    `docker image ls -q ${ours} | sort -u | xargs -r docker image rm -f`,
+    `docker volume ls -q ${ours} | xargs -r docker volume rm    # data of apps and databases`,
+  ]
+  return [
+    ...(name === undefined ? [] : labelled),
+    `docker rm -f ${edgeName(join(data, 'ingress'))}`,
+    `rm -r ${shellWord(data)}`,
+  ]
+}
 
 /** `portreeve uninstall`: the service, the command and the program go; apps and data stay, and are named. */
 export async function uninstall(options: SetupOptions): Promise<void> {

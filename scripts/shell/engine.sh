@@ -38,6 +38,18 @@ host_rules_remove() {
   done < <(ip -o -d link show master docker0 2> /dev/null | sed -n 's/^[0-9]*: \([^:@ ]*\).* isolated on .*/\1/p')
 }
 
+# The rules are the same for every installation of this network: each takes part while it runs, and its apps need them also while it does not.
+# host_rules_shared <installation> [register]: succeeds when another one runs here, or has containers on this engine.
+host_rules_shared() {
+  local register=${2:-/run/portreeve/isolation/$(readlink /proc/self/ns/net | tr -dc 0-9)} entry pid client
+  for entry in "$register"/*; do
+    pid=${entry##*/}
+    if [ -e "$entry" ] && kill -0 "${pid%%.*}" 2> /dev/null; then return 0; fi
+  done
+  client=$(engine_client) || return 1
+  timeout 20 "$client" ps --all --filter label=portreeve.managed=true --format '{{.Label "portreeve.installation"}}' 2> /dev/null | grep . | grep -qvxF -- "$1"
+}
+
 # Starts an engine of its own: socket, state and images in folders that belong to nobody else. Prints nothing when it succeeds.
 # private_engine_start <run folder> <data folder> [command that starts it, as `nsenter …`]
 private_engine_start() {

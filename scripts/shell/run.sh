@@ -124,6 +124,32 @@ require_own_unit() {
   fail "The unit portreeve.service is of the installation in $(dirname "$other"). Name that with --data-dir, or take it away first: --uninstall --data-dir $(printf %q "$(dirname "$other")")"
 }
 
+# The name that everything of this installation carries on the engine; nothing where it never started.
+installation_name() {
+  if ! [ -s "$DATA_DIR/portreeve.db" ]; then return; fi
+  "$ROOT/node_modules/.bin/node" --no-warnings -e '
+    const { DatabaseSync } = require("node:sqlite")
+    console.log(new DatabaseSync(process.argv[1]).prepare("SELECT value FROM meta WHERE key = ?").get("installation").value)
+  ' "$DATA_DIR/portreeve.db" 2> /dev/null || true
+}
+
+# The container of this installation's edge: `edgeHash` says the same.
+edge_name() { printf 'portreeve-edge-%s' "$(printf %s "$DATA_DIR/ingress" | sha256sum | cut -c 1-12)"; }
+
+# Commands that take away what an uninstall leaves, of this installation and of no other.
+show_remains() {
+  local ours="--filter label=portreeve.installation=$1"
+  say 'To remove those, too:'
+  if [ -n "$1" ]; then
+    say "  docker ps -aq $ours | xargs -r docker rm -f"
+    say "  docker network ls -q $ours | xargs -r docker network rm"
+    say "  docker image ls -q $ours | sort -u | xargs -r docker image rm -f"
+    say "  docker volume ls -q $ours | xargs -r docker volume rm    # data of apps and databases"
+  fi
+  say "  docker rm -f $(edge_name)"
+  say "  rm -r $(printf %q "$DATA_DIR")"
+}
+
 # uninstall_portreeve [command on the PATH]
 uninstall_portreeve() {
   local command=${1:-/usr/local/bin/portreeve}
@@ -135,9 +161,16 @@ uninstall_portreeve() {
   fi
   # One of another checkout, or of somebody else, is left alone.
   if grep -qsF "The command line of the Portreeve in $ROOT; written by its install.sh." "$command"; then rm -f "$command"; fi
-  host_rules_remove || fail 'The rules of the firewall could not be taken away.'
-  say "The unit, the command and the firewall rules of Portreeve are gone. What it keeps is still in $DATA_DIR, and its containers run on."
-  say 'To remove them: docker rm -f $(docker ps -aq --filter label=portreeve.managed=true --filter label=portreeve.edge)'
+  local name
+  name=$(installation_name)
+  if host_rules_shared "$name"; then
+    say 'The unit and the command of Portreeve are gone. The firewall rules stay: they guard the apps of another installation, too.'
+  else
+    host_rules_remove || fail 'The rules of the firewall could not be taken away.'
+    say 'The unit, the command and the firewall rules of Portreeve are gone.'
+  fi
+  say "What it keeps is still in $DATA_DIR, and its containers run on."
+  show_remains "$name"
 }
 
 show_status() {

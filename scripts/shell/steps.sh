@@ -8,7 +8,7 @@ check_room() {
   if ! [ -e node_modules/.package-lock.json ]; then require_space "$ROOT" 1500 'building Portreeve'; fi
   if ! engine_answers; then require_space /var/lib/docker 3000 'the container engine'; fi
   require_space "$DATA_DIR" 200 'the data of Portreeve'
-  # The edge keeps serving while Portreeve is stopped, so its ports may be taken by itself.
+  # The edge keeps serving while Portreeve is stopped, so its ports may be taken by itself; that of another installation is another program.
   if edge_runs; then return; fi
   local name
   for name in PORTREEVE_HTTP_PORT PORTREEVE_HTTPS_PORT; do
@@ -23,7 +23,7 @@ edge_image() { sed -n "s/^export const EDGE_IMAGE = '\(.*\)'$/\1/p" server/platf
 edge_runs() {
   local client
   client=$(engine_client) || return 1
-  [ -n "$(timeout 20 "$client" ps --quiet --filter "ancestor=$(edge_image)" 2> /dev/null)" ]
+  [ "$(timeout 20 "$client" inspect --format '{{.State.Running}}' "$(edge_name)" 2> /dev/null)" = true ]
 }
 
 install_missing_packages() {

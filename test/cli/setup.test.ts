@@ -1,8 +1,14 @@
+import { execFileSync } from 'node:child_process'
 import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { openDb } from '#server/kernel/db'
+import { createMeta } from '#server/kernel/meta'
+import { migrate } from '#server/kernel/migrate'
+import { edgeName } from '#server/platform/ingress/edge-name'
 import { ROOT } from '#test/support/routes'
+import { readMigrations } from '../../scripts/read-migrations.ts'
 import { objections, readFacts } from '../../cli/setup/remote.ts'
 import { renderUnit, requireOwnUnit } from '../../cli/setup/service.ts'
 import { mergeSettings, readSettings, storeSettings } from '../../cli/setup/settings-file.ts'
@@ -56,6 +62,26 @@ describe('an uninstall', () => {
       String.raw`rm -r '/srv/it'\''s port reeve'`,
     )
     expect(remains({ ...places, data: '/var/lib/portreeve' }).at(-1)).toBe('rm -r /var/lib/portreeve')
+  })
+  it('names what this installation has on the engine, and nothing of another one', () => {
+    const db = openDb(join(folder, 'portreeve.db'))
+    migrate(db, readMigrations(ROOT))
+    createMeta(db).set('installation', 'a1b2')
+    db.close()
+    const lines = remains({ program: '/p', data_link: '/d', settings: '/s', cache: '/c', data: folder })
+    const labelled = lines.filter((line) => line.includes(' --filter '))
+    expect(labelled).toHaveLength(4)
+    for (const line of labelled) expect(line).toContain('--filter label=portreeve.installation=a1b2 ')
+    const edge = edgeName(join(folder, 'ingress'))
+    expect(lines.slice(4)).toEqual([`docker rm -f ${edge}`, `rm -r ${folder}`])
+    const stage = `DATA_DIR=$1 ROOT=${ROOT}; . "$ROOT/scripts/shell/run.sh"; say() { echo "$*"; }`
+    const said = execFileSync('bash', [
+      '-c',
+      `${stage}; show_remains "$(installation_name)"`,
+      'bash',
+      folder,
+    ]).toString()
+    expect(said.split('\n').slice(1, -1)).toEqual(lines.map((line) => `  ${line}`))
   })
 })
 

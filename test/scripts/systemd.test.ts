@@ -1,8 +1,9 @@
 import { execFileSync } from 'node:child_process'
-import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, expect, test } from 'vitest'
+import { edgeName } from '#server/platform/ingress/edge-name'
 
 const root = join(import.meta.dirname, '..', '..')
 let folder: string
@@ -82,11 +83,65 @@ test('the unit of another installation is not taken from it, which would serve a
 
 test('an uninstall takes the command of this checkout away, and leaves one of somebody else', () => {
   const command = join(folder, 'portreeve')
-  const uninstall = 'host_rules_remove() { :; }; uninstall_portreeve "$DIR/portreeve"'
+  const uninstall =
+    'host_rules_shared() { false; }; host_rules_remove() { :; }; uninstall_portreeve "$DIR/portreeve"'
   writeFileSync(command, '#!/bin/sh\n')
   run(uninstall)
   expect(existsSync(command)).toBe(true)
   writeFileSync(command, `# The command line of the Portreeve in ${root}; written by its install.sh.\n`)
   expect(run(uninstall)).toContain('The unit, the command and the firewall rules of Portreeve are gone.')
   expect(existsSync(command)).toBe(false)
+})
+
+test('an uninstall leaves the firewall rules while another installation runs here or has containers on this engine', () => {
+  const docker = join(folder, 'docker')
+  const register = join(folder, 'register')
+  mkdirSync(register)
+  const engine = (...installations: string[]) =>
+    writeFileSync(
+      docker,
+      `#!/bin/sh\nprintf '%s\\n' ${installations.map((name) => `'${name}'`).join(' ')}\n`,
+      {
+        mode: 0o755,
+      },
+    )
+  const uninstall = `
+    . "$ROOT/scripts/shell/engine.sh"
+    engine_client() { echo "$DIR/docker"; }
+    eval "shared() $(declare -f host_rules_shared | tail -n +2)"
+    host_rules_shared() { shared "$1" "$DIR/register"; }
+    host_rules_remove() { echo removed; }
+    installation_name() { echo a1; }
+    uninstall_portreeve "$DIR/none"`
+  // The edge has no name of an installation; who has ended is none any more.
+  engine('a1', '')
+  writeFileSync(join(register, '999999999.00000000-0000-0000-0000-000000000000.1'), '{}')
+  expect(run(uninstall)).toContain('removed')
+  engine('a1', 'b2')
+  expect(run(uninstall)).not.toContain('removed')
+  engine('a1')
+  writeFileSync(join(register, `${process.pid}.00000000-0000-0000-0000-000000000000.1`), '{}')
+  expect(run(uninstall)).not.toContain('removed')
+  expect(run(uninstall)).toContain('they guard the apps of another installation, too')
+})
+
+test('only the edge of this installation may have its ports, not one of another', () => {
+  const checked = `
+    . "$ROOT/scripts/shell/steps.sh"
+    engine_client() { echo "$DIR/docker"; }
+    is_running() { false; }
+    engine_answers() { true; }
+    require_space() { :; }
+    port_is_free() { [ "$2" = 9000 ]; }
+    check_room; echo room`
+  const running = (name: string) =>
+    writeFileSync(
+      join(folder, 'docker'),
+      `#!/bin/sh\ncase $1 in ps) echo 0123 ;; esac\nfor word; do last=$word; done\nif [ "$last" = ${name} ]; then echo true; fi\n`,
+      { mode: 0o755 },
+    )
+  running('portreeve-edge-of-another')
+  expect(run(checked)).toContain('fail: Port 80, on which apps are served, is taken by another program.')
+  running(edgeName(join(folder, 'ingress')))
+  expect(run(checked)).toContain('room')
 })

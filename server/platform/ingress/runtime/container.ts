@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto'
 import type { IncomingMessage } from 'node:http'
 import type { CallOptions, Connection } from '#server/platform/engine/connection'
 import type { EngineError } from '#server/platform/engine/engine'
+import { edgeHash, edgeName } from '../edge-name.ts'
 import { IngressError } from '../ingress.ts'
 
 /**
@@ -43,10 +44,6 @@ interface InspectedContainer {
 /** The engine may be slow under load, when the edge must still be brought up. */
 const DEADLINE_MS = 60_000
 
-/** The folder of an installation names its edge. */
-export const edgeHash = (directory: string): string =>
-  createHash('sha256').update(directory).digest('hex').slice(0, 12)
-
 export function createEdgeContainer({
   engine,
   directory,
@@ -54,7 +51,7 @@ export function createEdgeContainer({
   owner_uid,
 }: EdgeContainerOptions): EdgeContainer {
   const hash = edgeHash(directory)
-  const name = `portreeve-edge-${hash}`
+  const name = edgeName(directory)
   const desired = describeContainer(name, hash, directory, image, owner_uid)
   const specification = createHash('sha256').update(JSON.stringify(desired)).digest('hex').slice(0, 16)
   const call = <T>(method: 'GET' | 'POST' | 'DELETE', verb = '', options: Partial<CallOptions> = {}) =>
