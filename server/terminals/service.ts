@@ -11,7 +11,8 @@ import type { Log } from '#server/kernel/log'
 import { type Mark, markNow, sinceMark } from '#server/kernel/stopwatch'
 import { askingEngine } from '#server/platform/engine/asking'
 import type { Engine, Instance } from '#server/platform/engine/engine'
-import { IDLE_MS, LONGEST_MS, MAX_PER_USER, MAX_TERMINALS } from './limits.ts'
+import { IDLE_MS, LONGEST_MS } from './limits.ts'
+import { createPlaces, type Holder } from './places.ts'
 import { createTerminalRepository, type TerminalRow } from './repository.ts'
 import { type TerminalEnd, TerminalOptions } from './schema.ts'
 import { createTerminalSession, type TerminalSession } from './session.ts'
@@ -32,9 +33,8 @@ export interface TerminalsOptions {
   liveRelease(app_id: string): string | undefined
 }
 
-interface Open {
+interface Open extends Holder {
   session: TerminalSession
-  user_id: string
   opened_ms: number
 }
 
@@ -49,6 +49,7 @@ const GONE_PAUSE_MS = 100
 export function createTerminals({ db, clock, log, audit, engine, liveRelease }: TerminalsOptions) {
   const repository = createTerminalRepository(db)
   const open = new Map<string, Open>()
+  const places = createPlaces(clock)
   const leaving = new Set<Promise<void>>()
 
   const instancesOf = ({ noun, id }: TerminalPlace): Promise<Instance[]> =>
@@ -144,20 +145,13 @@ export function createTerminals({ db, clock, log, audit, engine, liveRelease }: 
     if (!session.has_ended) session.finish(await reasonOf(place, row, code, short), code)
   }
 
-  const requireQuota = (user_id: string) => {
-    const own = [...open.values()].filter((one) => one.user_id === user_id).length
-    if (own >= MAX_PER_USER || open.size >= MAX_TERMINALS)
-      throw new ApiError(
-        'RATE_LIMITED',
-        `A user may have ${MAX_PER_USER} terminals, and the server ${MAX_TERMINALS}. Close one first.`,
-      )
-  }
-
   return {
     open(place: TerminalPlace, actor: Actor, options: unknown, outlet: SessionOutlet): ChannelSession {
       const parsed = v.safeParse(TerminalOptions, options ?? {})
       if (!parsed.success) throw badRequest('data: may have instance_id, and cols and rows from 1 to 1000.')
-      requireQuota(actor.user_id)
+      const { user_id } = actor
+      const { project_id } = place
+      places.take(actor, project_id, [...open.values()])
       const { cols = 80, rows = 24, instance_id } = parsed.output
       const id = newId('trm')
       let row: TerminalRow | undefined
@@ -165,7 +159,7 @@ export function createTerminals({ db, clock, log, audit, engine, liveRelease }: 
         open.delete(id)
         if (row) finish(actor, row, reason, exit_code)
       })
-      open.set(id, { session, user_id: actor.user_id, opened_ms: clock.monotonic_ms() })
+      open.set(id, { session, user_id, project_id, opened_ms: clock.monotonic_ms() })
       const began = (begun: TerminalRow) => {
         row = begun
       }

@@ -33,6 +33,9 @@ export function createTerminalSession(
   const decoder = new StringDecoder('utf8')
   let terminal: TerminalProcess | undefined
   let size = first_size
+  /** What the shell was told. */
+  let applied = first_size
+  let is_resizing = false
   let shown = ''
   let typed_early = ''
   let typed_ms = clock.monotonic_ms()
@@ -62,10 +65,17 @@ export function createTerminalSession(
       outlet.due()
     })
   }
-  const resize = (desired: TerminalSize) => {
+  /** One call to the engine at a time, however quickly a window changes: of sizes that wait the newest counts. */
+  const resize = async (desired: TerminalSize) => {
     size = desired
-    // The shell may have ended in the meantime, which its stream tells.
-    terminal?.resize(desired).catch(() => {})
+    if (!terminal || is_resizing) return
+    is_resizing = true
+    while (!has_ended && (size.cols !== applied.cols || size.rows !== applied.rows)) {
+      applied = size
+      // The shell may have ended in the meantime, which its stream tells.
+      await terminal.resize(applied).catch(() => {})
+    }
+    is_resizing = false
   }
 
   return {
@@ -89,6 +99,7 @@ export function createTerminalSession(
       })
       if (typed_early) type(typed_early)
       typed_early = ''
+      void resize(size)
     },
     finish(reason, exit_code) {
       last ??= { type: 'exit', data: { reason, exit_code } }
@@ -104,7 +115,7 @@ export function createTerminalSession(
       typed_ms = clock.monotonic_ms()
       if (has_ended) throw conflict('The terminal has ended.')
       if (input.type === 'input') type(input.text)
-      else resize(input)
+      else void resize({ cols: input.cols, rows: input.rows })
     },
     step() {
       while (shown) {

@@ -221,6 +221,23 @@ describe('a terminal', () => {
     await opened('owner')
   })
 
+  it('is begun so often by one user that the audit trail and the instance bear it', async () => {
+    const one = connect('developer')
+    for (let n = 0; n < 60; n += 1) {
+      one.open()
+      await poll(() => one.all('started').length === n + 1)
+      one.say({ type: 'unsubscribe', channel })
+    }
+    one.open()
+    expect(one.last('error')).toEqual({
+      code: 'RATE_LIMITED',
+      message: 'Too many terminals in a short time. Wait a few seconds.',
+    })
+    api.fakes.clock.advance(2_000)
+    one.open()
+    await poll(() => one.all('started').length === 61)
+  })
+
   it('says what is wrong: no such instance, wrong size, nothing that runs, a cursor', async () => {
     const one = connect('developer')
     one.open({ instance_id: 'nope' })
