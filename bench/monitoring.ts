@@ -132,6 +132,7 @@ async function cost(apps: number, recorded: Recorded): Promise<number> {
     events: createEvents(db, clock, log),
     audit: unused('audit'),
     policy: unused('policy'),
+    clock_trust: { isTrusted: () => true },
     tools: unused('tools'),
     ports: {
       resources: () => resources,

@@ -16,6 +16,7 @@ import identity from '#server/identity/module'
 import ingress from '#server/ingress/module'
 import { compose, poolsOf, sealedOf, type ServicesOf } from '#server/kernel/compose'
 import type { AuditTrail } from '#server/kernel/audit'
+import { createClockTrust } from '#server/kernel/clock-trust'
 import { directories } from '#server/kernel/directories'
 import { createEvents } from '#server/kernel/events'
 import { createJobs } from '#server/kernel/jobs/jobs'
@@ -136,6 +137,7 @@ function createBase(
     ...adapters,
     dns_providers: adapters.dns_providers ?? DNS_PROVIDERS,
     events: createEvents(db, clock, log),
+    clock_trust: createClockTrust(kernel),
     jobs: createJobs({ db, clock, log, pools: poolsOf(modules), fault: faultOf(config.crash_at) }),
     policy,
     authorities,

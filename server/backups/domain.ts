@@ -21,7 +21,6 @@ import { createBackupService } from './service.ts'
 import { createAdmission } from './admission.ts'
 import { createLogObjects } from './point-in-time/objects.ts'
 import { createLogArchiveRepository } from './point-in-time/repository.ts'
-import { createClockTrust } from './clock-trust.ts'
 import { createPointInTime } from './point-in-time/service.ts'
 import type { Restore, RestoreDatabase } from './schema.ts'
 import type { Targets } from './target.ts'
@@ -104,10 +103,8 @@ export function createBackups(base: Base, use: BackupNeeds) {
     ...{ db, clock, events, jobs, audit, repository, archives, targets },
     destinations: { find: (id) => destinations.find(id), default: () => destinations.default() },
   })
-  const clock_trust = createClockTrust(base)
   const schedules = createSchedules({
     ...base,
-    clock_trust,
     backups: repository,
     service,
     destinationExists: (id) => destinations.find(id) !== undefined,
@@ -115,7 +112,6 @@ export function createBackups(base: Base, use: BackupNeeds) {
   const parts = { ...base, repository, archives, targets }
   const point_in_time = createPointInTime({
     ...base,
-    clock_trust,
     repository: createLogArchiveRepository(db),
     objects: createLogObjects({ secrets, open: (id) => destinations.open(id) }),
     databases: use.databases,

@@ -1,6 +1,7 @@
 import { NO_SHARE, sumOf } from './shares.ts'
 import type { Channel } from './channels.ts'
 import type { Clock } from './clock.ts'
+import type { ClockTrust } from './clock-trust.ts'
 import type { Db } from './db.ts'
 import { forgetAll } from './forget.ts'
 import type { Jobs } from './jobs/jobs.ts'
@@ -29,6 +30,7 @@ export type Complete<L extends readonly AnyModule[]> = [Lacking<ServicesOf<L>, N
 export interface ComposeBase {
   db: Db
   clock: Clock
+  clock_trust: ClockTrust
   log: Log
   jobs: Jobs
 }
@@ -182,11 +184,13 @@ export function compose<const L extends readonly AnyModule[], B extends ComposeB
   let is_stopping = false
   async function forgetEverything(): Promise<Record<string, number>> {
     const counts: Record<string, number> = {}
-    for (const module of list)
-      for (const [what, forget] of Object.entries(module.retention ?? {})) {
+    for (const module of list) {
+      const by_age = base.clock_trust.isTrusted() ? module.retention : {}
+      for (const [what, forget] of Object.entries({ ...by_age, ...module.bounds })) {
         const count = await forgetAll(() => (is_stopping ? 0 : forget(own(module), use, full)))
         if (count !== undefined) counts[what] = count
       }
+    }
     return counts
   }
   /** Whoever asks while it goes on waits for the same. */

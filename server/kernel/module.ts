@@ -88,6 +88,11 @@ export interface ImageFacet<Own> {
   removed?(own: Own, image_id: string): void
 }
 
+/** What is forgotten, by what it is. */
+export type Forgetting<Own, Use, Base> = Readonly<
+  Record<string, (own: Own, use: Use, base: Base) => number | void | Promise<number | void>>
+>
+
 /**
  * Everything that a domain says of itself; nothing else in the tree names it. Facets are called with what
  * `create` made.
@@ -110,11 +115,11 @@ export interface Module<Name extends string, Base, Use, Own> {
   /**
    * Forgets what is past its time, by what it is; a number says how much. It is called until that is 0, with others
    * in between, so that each call does no more than nobody notices; one that returns a promise is called once
-   * and lets others in between by itself. See `forget.ts`.
+   * and lets others in between by itself. See `forget.ts`. None of it is called while the clock may be wrong.
    */
-  retention?: Readonly<
-    Record<string, (own: Own, use: Use, base: Base) => number | void | Promise<number | void>>
-  >
+  retention?: Forgetting<Own, Use, Base>
+  /** The same for what is kept within a size, whatever the clock says. */
+  bounds?: Forgetting<Own, Use, Base>
   app?: AppFacet<Own>
   /** What the domain's instances in a project may use together, stopped ones too, since they may be started. */
   share?(own: Own, project_id: string): Share

@@ -1,5 +1,6 @@
 import { own } from '#server/kernel/own'
 import { type Actor, visibleProjects } from '#server/kernel/access'
+import type { ClockTrust } from '#server/kernel/clock-trust'
 import type { PlatformEvent } from '#server/kernel/events'
 import { type AlertOptions, type AlertPorts, type Alerts, createAlerts } from './alerts/service.ts'
 import type { WatchedSubject } from './alerts/watch.ts'
@@ -29,6 +30,7 @@ export interface MonitoringPorts extends SamplerPorts {
 export interface MonitoringOptions
   extends Omit<AlertOptions, 'ports'>,
     Pick<UptimeOptions, 'log' | 'policy' | 'tools'> {
+  clock_trust: ClockTrust
   ports: MonitoringPorts
 }
 
@@ -47,7 +49,7 @@ export function createMonitoring(options: MonitoringOptions) {
   const { db, clock, log, ports } = options
   const metrics = createMetricRepository(db)
   const sampler = createSampler({ db, clock, log, metrics, ports })
-  const rollUp = createRollup({ db, clock, metrics })
+  const rollUp = createRollup({ db, clock, clock_trust: options.clock_trust, metrics })
   const now_s = () => Math.floor(clock.now() / 1000)
   const find = (id: string) => ports.resources().find((one) => one.id === id)
 

@@ -1,5 +1,6 @@
 import type { AuditTrail } from '#server/kernel/audit'
 import type { Clock } from '#server/kernel/clock'
+import type { ClockTrust } from '#server/kernel/clock-trust'
 import type { Config } from '#server/kernel/config'
 import type { Db } from '#server/kernel/db'
 import type { Directories } from '#server/kernel/directories'
@@ -57,6 +58,8 @@ export interface Base extends Kernel, Adapters {
   events: Events
   jobs: Jobs
   audit: AuditTrail
+  /** Asked before anything is deleted by its age. */
+  clock_trust: ClockTrust
   /** Hosts that this server may connect to on behalf of users. */
   policy: OutboundPolicy
   /** Reaches them, and nothing else. */

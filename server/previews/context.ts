@@ -3,6 +3,7 @@ import type { Trigger } from '#server/deployments/schema'
 import type { Actor } from '#server/kernel/access'
 import type { AuditTrail } from '#server/kernel/audit'
 import type { Clock } from '#server/kernel/clock'
+import type { ClockTrust } from '#server/kernel/clock-trust'
 import type { Db } from '#server/kernel/db'
 import type { Events } from '#server/kernel/events'
 import type { Jobs } from '#server/kernel/jobs/jobs'
@@ -91,6 +92,7 @@ export interface PreviewPorts {
 export interface PreviewContext {
   db: Db
   clock: Clock
+  clock_trust: ClockTrust
   events: Events
   audit: AuditTrail
   jobs: Jobs

@@ -20,7 +20,7 @@ const ASKED_AT_ONCE = 4
 
 /** Previews of pull requests: made, followed, approved and removed. */
 export function createPreviews(context: PreviewContext) {
-  const { db, clock, jobs, repository, settings, ports, change, advance, note, record } = context
+  const { db, clock, clock_trust, jobs, repository, settings, ports, change, advance, note, record } = context
   const { place, deploy } = createPlacement(context)
   const following = createFollowing(context)
 
@@ -177,7 +177,8 @@ export function createPreviews(context: PreviewContext) {
         })
       const left: PreviewRow[] = []
       for (const row of repository.ofApp(app_id).filter(({ status }) => status !== 'removing'))
-        if (row.expires_at !== null && row.expires_at <= now) end(row, 'It has expired.')
+        if (row.expires_at !== null && row.expires_at <= now && clock_trust.isTrusted())
+          end(row, 'It has expired.')
         else if (row.source === 'api') result.kept.push(row.number)
         else left.push(row)
       const next = async (): Promise<void> => {
@@ -242,7 +243,8 @@ export function createPreviews(context: PreviewContext) {
     /** Removes what is past its time, and goes on with removals that did not come to their end. */
     expire: () =>
       db.tx(() => {
-        for (const row of repository.expired(clock.iso())) remove(row, 'It has expired.')
+        if (clock_trust.isTrusted())
+          for (const row of repository.expired(clock.iso())) remove(row, 'It has expired.')
         for (const row of repository.removing()) {
           const job = jobs.findBySubject(row.id)
           if (!job || job.finished_at !== null) enqueueRemoval(row)

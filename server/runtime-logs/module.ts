@@ -31,6 +31,7 @@ export default defineModule({
     { name: 'databases/:id/logs', kind: 'log', noun: 'database', log: own.channel('database') },
   ],
   retention: { runtime_logs: (own) => own.prune() },
+  bounds: { runtime_log_bytes: (own) => own.shrink() },
   app: { removed: (own, app_id) => own.remove(app_id) },
   start: (own) => own.start(),
   stop: (own) => own.stop(),

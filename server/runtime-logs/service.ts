@@ -68,7 +68,7 @@ export function createRuntimeLogs(options: RuntimeLogsOptions) {
       },
     }),
     remove: (id: string): void => store.remove(id),
-    /** Removes what is past its days, what nothing is left of, and the oldest above the bound of all. */
+    /** Removes what is past its days, and what nothing is left of. */
     async prune(): Promise<number> {
       const { segments } = store
       for (const id of segments.ids()) {
@@ -76,8 +76,10 @@ export function createRuntimeLogs(options: RuntimeLogsOptions) {
         await pause()
       }
       const before = clock.now() - limits().runtime_log_retention_days * DAY_MS
-      return (await segments.prune(before)) + (await segments.shrink(MAX_BYTES))
+      return segments.prune(before)
     },
+    /** Removes the oldest above the bound of all. */
+    shrink: (): Promise<number> => store.segments.shrink(MAX_BYTES),
     start: () => collector.start(),
     stop(): void {
       collector.stop()

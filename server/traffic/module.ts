@@ -14,7 +14,7 @@ export default defineModule({
       appExists: (id) => use.apps.projectOf(id) !== undefined,
     }),
   channels: (own) => [{ name: 'apps/:id/logs/access', kind: 'log', noun: 'app', log: own }],
-  retention: { access_logs: (own) => own.prune() },
+  bounds: { access_logs: (own) => own.prune() },
   start: (own) => own.start(),
   stop: (own) => own.stop(),
 })

@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest'
+import { createClockTrust } from '#server/kernel/clock-trust'
 import { compose } from '#server/kernel/compose'
 import { createJobs } from '#server/kernel/jobs/jobs'
 import { type AnyModule, defineModule } from '#server/kernel/module'
@@ -6,7 +7,7 @@ import { createTestKernel } from '#test/support/kernel'
 
 const base = () => {
   const kernel = createTestKernel()
-  return { ...kernel, jobs: createJobs({ ...kernel, pools: {} }) }
+  return { ...kernel, clock_trust: createClockTrust(kernel), jobs: createJobs({ ...kernel, pools: {} }) }
 }
 const clock = defineModule({ name: 'clock', create: (_base: object) => ({ now: () => 12 }) })
 const diary = defineModule({

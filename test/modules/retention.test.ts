@@ -144,3 +144,28 @@ it('a stop waits for what is being forgotten, which then ends', async () => {
   await own.close()
   expect(await cleaning).toHaveProperty('events')
 })
+
+it('nothing is forgotten by its age for a day after the clock went far ahead, since it may be wrong', async () => {
+  const own = await createTestApi({ jobs: false })
+  const { clock, db } = own.kernel
+  const kept = () =>
+    ['events', 'audit_log'].map((table) => db.sql(`SELECT count(*) FROM ${table}`).pluck().get())
+  await own.as('owner').post('/api/projects', { name: 'mine' })
+  await own.services.cleanup()
+  const before = kept()
+  expect(before.every((count) => Number(count) > 0)).toBe(true)
+  const right = clock.now()
+  clock.set('2036-01-01T00:00:00.000Z')
+  // What is bounded by its size goes on being.
+  expect(await own.services.cleanup()).toEqual({ access_logs: 0, runtime_log_bytes: 0 })
+  clock.set(new Date(right).toISOString())
+  expect(await own.services.cleanup()).toHaveProperty('events')
+  expect(kept()).toEqual(before)
+  // Where that time has really passed, it is a day later.
+  clock.set('2036-01-01T00:00:00.000Z')
+  await own.services.cleanup()
+  clock.advance(86_400_001)
+  await own.services.cleanup()
+  expect(db.sql('SELECT count(*) FROM audit_log').pluck().get()).toBe(0)
+  await own.close()
+})

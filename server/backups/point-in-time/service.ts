@@ -11,7 +11,7 @@ import { tellOf } from './context.ts'
 import { defineRecoverJob, RECOVER_KIND, type RecoverOptions, type RecoverPayload } from './recover-job.ts'
 import type { ArchiveRow } from './repository.ts'
 import { createShipping } from './shipping.ts'
-import type { ClockTrust } from '../clock-trust.ts'
+import type { ClockTrust } from '#server/kernel/clock-trust'
 import { copyFor, leftover, windowOf } from './windows.ts'
 
 type DatabaseRow = NonNullable<ReturnType<Databases['find']>>

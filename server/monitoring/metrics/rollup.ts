@@ -1,5 +1,6 @@
 import { setImmediate } from 'node:timers/promises'
 import type { Clock } from '#server/kernel/clock'
+import type { ClockTrust } from '#server/kernel/clock-trust'
 import type { Db } from '#server/kernel/db'
 import { forgetAll } from '#server/kernel/forget'
 import { addUp, type Interval, STEPS, startOf } from './interval.ts'
@@ -14,7 +15,17 @@ const READ_AT_ONCE = 20
  * Adds short intervals up to longer ones once those are over, and forgets what is past its time. Made to be
  * called again and again: what was added up before is not touched.
  */
-export function createRollup({ db, clock, metrics }: { db: Db; clock: Clock; metrics: MetricRepository }) {
+export function createRollup({
+  db,
+  clock,
+  clock_trust,
+  metrics,
+}: {
+  db: Db
+  clock: Clock
+  clock_trust: ClockTrust
+  metrics: MetricRepository
+}) {
   /** The longer interval of every subject that has parts of it; others are served between pieces of the reading. */
   async function sumsOf(from_s: number, at: number, end: number): Promise<[number, Interval][]> {
     const sums: [number, Interval][] = []
@@ -46,6 +57,7 @@ export function createRollup({ db, clock, metrics }: { db: Db; clock: Clock; met
     const now_s = Math.floor(clock.now() / 1000)
     await addUpTo(10, 60, now_s)
     await addUpTo(60, 3600, now_s)
+    if (!clock_trust.isTrusted()) return
     // After a long time away that is all that there is.
     for (const { step_s, kept_s } of STEPS) await forgetAll(() => metrics.prune(step_s, now_s - kept_s))
   }

@@ -26,6 +26,8 @@ const sample = (at: number, change: Partial<Interval> = {}): Interval => ({
 })
 const now_s = () => Math.floor(kernel.clock.now() / 1000)
 
+const TRUSTED = { isTrusted: () => true }
+
 describe('latencies', () => {
   it('are read as they were written', () => {
     const counts = new Map([
@@ -58,7 +60,7 @@ describe('samples', () => {
   }
   it('become minutes and hours that add up, each once', async () => {
     const metrics = createMetricRepository(kernel.db)
-    const rollUp = createRollup({ ...kernel, metrics })
+    const rollUp = createRollup({ ...kernel, clock_trust: TRUSTED, metrics })
     const app = write(metrics, 720)
     await rollUp()
     await rollUp()
@@ -72,7 +74,7 @@ describe('samples', () => {
   })
   it('are shown as averages, peaks and rates, at a length that fits the range', async () => {
     const metrics = createMetricRepository(kernel.db)
-    const rollUp = createRollup({ ...kernel, metrics })
+    const rollUp = createRollup({ ...kernel, clock_trust: TRUSTED, metrics })
     const app = write(metrics, 360)
     await rollUp()
     const hour = readSeries(metrics, app, {}, kernel.clock.now())
@@ -91,7 +93,7 @@ describe('samples', () => {
   })
   it('are forgotten: 10 s after 2 h, minutes after 48 h, hours after 90 days', async () => {
     const metrics = createMetricRepository(kernel.db)
-    const rollUp = createRollup({ ...kernel, metrics })
+    const rollUp = createRollup({ ...kernel, clock_trust: TRUSTED, metrics })
     const app = write(metrics, 60)
     await rollUp()
     kernel.clock.advance(3 * 3_600_000)
@@ -111,7 +113,7 @@ describe('samples', () => {
     const app = write(metrics, 3 * FORGOTTEN_AT_ONCE)
     // What was added up before is gone again in the same turn.
     kernel.clock.advance(200 * 86_400_000)
-    const rollUp = createRollup({ ...kernel, metrics })
+    const rollUp = createRollup({ ...kernel, clock_trust: TRUSTED, metrics })
     expect(await mostChangedAtOnce(kernel.db, rollUp)).toBeLessThanOrEqual(2 * FORGOTTEN_AT_ONCE)
     for (const step_s of [10, 60, 3600]) expect(metrics.range(app, step_s, 0, now_s())).toEqual([])
   })
@@ -137,7 +139,7 @@ describe('samples', () => {
       read += rows.length
       return rows
     }
-    await createRollup({ ...kernel, metrics: { ...metrics, range } })()
+    await createRollup({ ...kernel, clock_trust: TRUSTED, metrics: { ...metrics, range } })()
     clearImmediate(next)
     expect(most).toBeGreaterThan(0)
     expect(most).toBeLessThanOrEqual(20 * 60)
@@ -153,7 +155,11 @@ describe('samples', () => {
       asked++
       return metrics.oldest(...given)
     }
-    const rollUp = createRollup({ ...kernel, metrics: { ...metrics, oldest, prune: () => 0 } })
+    const rollUp = createRollup({
+      ...kernel,
+      clock_trust: TRUSTED,
+      metrics: { ...metrics, oldest, prune: () => 0 },
+    })
     expect(await mostChangedAtOnce(kernel.db, rollUp)).toBe(1)
     expect(metrics.range(app, 60, 0, now_s())).toHaveLength(40)
     expect(asked).toBeLessThan(60)
@@ -163,6 +169,7 @@ describe('samples', () => {
     const gone = write(metrics, 6)
     const rollUp = createRollup({
       ...kernel,
+      clock_trust: TRUSTED,
       metrics: {
         ...metrics,
         range(...asked) {
@@ -180,6 +187,17 @@ describe('samples', () => {
     const app = write(metrics, 6)
     metrics.forget('app', 'app_1')
     expect(metrics.range(app, 10, 0, now_s())).toEqual([])
+  })
+  it('are not forgotten while the clock may be wrong: somebody may set it right', async () => {
+    const metrics = createMetricRepository(kernel.db)
+    const app = write(metrics, 6)
+    const clock_trust = { isTrusted: () => false }
+    const begun = now_s()
+    kernel.clock.advance(3650 * 86_400_000)
+    await createRollup({ ...kernel, clock_trust, metrics })()
+    expect(metrics.range(app, 10, 0, begun + 3600)).toHaveLength(6)
+    await createRollup({ ...kernel, clock_trust: TRUSTED, metrics })()
+    expect(metrics.range(app, 10, 0, begun + 3600)).toEqual([])
   })
 })
 

@@ -1,10 +1,11 @@
-import type { Clock } from '#server/kernel/clock'
-import type { Db } from '#server/kernel/db'
-import type { Log } from '#server/kernel/log'
-import { createMeta } from '#server/kernel/meta'
+import type { Clock } from './clock.ts'
+import type { Db } from './db.ts'
+import type { Log } from './log.ts'
+import { createMeta } from './meta.ts'
 
 const HOUR_MS = 3_600_000
 const DAY_MS = 24 * HOUR_MS
+/** Of a time when backups alone asked. */
 const KEY = 'backup_clock'
 
 interface Seen {
@@ -13,7 +14,7 @@ interface Seen {
   /** When it was found to have gone ahead; absent while it is trusted. */
   doubted_ms?: number
 }
-/** Whether the clock may decide which backups are too old. */
+/** Whether the clock may decide what is too old to be kept. */
 export interface ClockTrust {
   /** Looks at the clock; to be called again and again. */
   isTrusted(): boolean
@@ -21,7 +22,7 @@ export interface ClockTrust {
 
 /**
  * A clock that goes ahead by more than a day is wrong, or Portreeve was not running for so long. Nobody can tell which,
- * and a wrong one makes every backup too old at once: so for a day nothing is deleted by its age, in which somebody
+ * and a wrong one makes everything too old at once: so for a day nothing is deleted by its age, in which somebody
  * may set it right. Where that time has really passed, it is all the same a day later.
  */
 export function createClockTrust({
@@ -48,7 +49,7 @@ export function createClockTrust({
       else if (ahead_ms > DAY_MS && doubted_ms === undefined) {
         note({ at_ms: now, doubted_ms: now })
         log.warn(
-          'The clock went ahead by more than a day, or Portreeve was not running for so long. No backup is deleted by its age for a day: set the clock if it is wrong.',
+          'The clock went ahead by more than a day, or Portreeve was not running for so long. Nothing is deleted by its age for a day: set the clock if it is wrong.',
           { hours: Math.floor(ahead_ms / HOUR_MS) },
         )
       } else if (doubted_ms !== undefined && now - doubted_ms > DAY_MS) note({ at_ms: now })
