@@ -80,12 +80,12 @@ export function createUptimeRepository(db: Db) {
     due: (at: string, ahead: string, of_each: number) =>
       db
         .sql(
-          `SELECT ${COLUMNS} FROM (
-             SELECT *, row_number() OVER (PARTITION BY project_id ORDER BY next_at, id) AS place
+          `SELECT id, project_id FROM (
+             SELECT id, project_id, next_at, row_number() OVER (PARTITION BY project_id ORDER BY next_at, id) AS place
              FROM uptime_checks WHERE enabled = 1 AND (next_at <= ? OR next_at > ?))
            WHERE place <= ? ORDER BY next_at, id`,
         )
-        .all(at, ahead, of_each) as CheckRow[],
+        .all(at, ahead, of_each) as Pick<CheckRow, 'id' | 'project_id'>[],
     insert: (row: CheckRow) =>
       db.sql(`INSERT INTO uptime_checks (${COLUMNS}) VALUES (${COLUMNS.replace(/\w+/g, '@$&')})`).run(row),
     update: (row: CheckRow) =>

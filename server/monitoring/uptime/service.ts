@@ -11,6 +11,7 @@ import { limits, paged, type Paging } from '#server/kernel/schemas'
 import type { Wanted } from '#server/kernel/page'
 import { OutboundError, type OutboundPolicy } from '#server/platform/outbound/outbound'
 import { startOf } from '../metrics/interval.ts'
+import { createLine, READ_AT_ONCE } from './line.ts'
 import { type ProbeTools, probe, splitTarget } from './probe.ts'
 import { type CheckRow, createUptimeRepository, RESULT_STEPS, type ResultRow } from './repository.ts'
 import {
@@ -36,11 +37,9 @@ export interface UptimeOptions {
 }
 
 const MOST_IN_PROJECT = 100
-/** Checks that run at once; one that hangs holds its place for its time limit. */
-const AT_ONCE = 30
-/** Of these, the checks of one project: where all of them hang, those of others still have their turn. */
-const AT_ONCE_IN_PROJECT = 3
 const DAY_S = 86_400
+/** Until looks go on that came too quickly. */
+const PAUSE_MS = 200
 
 const share = ({ checks, failures }: Pick<ResultRow, 'checks' | 'failures'>): number | null =>
   checks === 0 ? null : Math.round(((checks - failures) / checks) * 1_000_000) / 10_000
@@ -49,8 +48,10 @@ const share = ({ checks, failures }: Pick<ResultRow, 'checks' | 'failures'>): nu
 export function createUptime({ db, clock, log, events, audit, policy, tools, ports }: UptimeOptions) {
   const checks = createUptimeRepository(db)
   const under_way = new Map<string, Promise<void>>()
+  const line = createLine(clock)
   const probing: ProbeTools = { ...tools, now: clock.now, monotonic_ms: clock.monotonic_ms }
   let is_ending = false
+  let paced: NodeJS.Timeout | undefined
   const now_s = () => Math.floor(clock.now() / 1000)
 
   const get = (id: string): CheckRow => {
@@ -149,28 +150,45 @@ export function createUptime({ db, clock, log, events, audit, policy, tools, por
     record(actor, 'delete', row, null)
   }
 
+  /** Looks, unless somebody has changed or removed the check since it was read. True when it may go on. */
+  const lookAt = async (id: string): Promise<boolean> => {
+    const row = checks.find(id)
+    if (!row || row.enabled === 0) return true
+    try {
+      const { error, latency_ms } = await probe(row, probing)
+      note(id, error, latency_ms)
+      return true
+    } catch (error) {
+      // It is due still, and would be begun again and again.
+      log.error('An uptime check broke', { check: id, error })
+      return false
+    }
+  }
+  const begin = (): void => {
+    for (let turn = line.take(); turn; turn = line.take()) {
+      const { id, leave } = turn
+      // It was begun before it was read again.
+      if (under_way.has(id)) {
+        leave()
+        continue
+      }
+      const looking = lookAt(id).then((goes_on) => {
+        under_way.delete(id)
+        leave()
+        if (!goes_on || is_ending) return
+        if (line.isToBeRead()) wake()
+        else begin()
+      })
+      under_way.set(id, looking)
+    }
+    if (!line.isPaced()) return
+    clearTimeout(paced)
+    paced = setTimeout(begin, PAUSE_MS).unref()
+  }
   const wake = (): void => {
     const ahead = new Date(clock.now() + 2 * LONGEST_INTERVAL_S * 1000).toISOString()
-    for (const row of checks.due(clock.iso(), ahead, AT_ONCE_IN_PROJECT)) {
-      if (under_way.size >= AT_ONCE) return
-      // What is under way is due the longest, and is among those of its project.
-      if (under_way.has(row.id)) continue
-      const looking = probe(row, probing)
-        .then(({ error, latency_ms }) => note(row.id, error, latency_ms))
-        .then(
-          () => !is_ending,
-          (error: unknown) => {
-            // It is due still, and would be begun again and again.
-            log.error('An uptime check broke', { check: row.id, error })
-            return false
-          },
-        )
-        .then((goes_on) => {
-          under_way.delete(row.id)
-          if (goes_on) wake()
-        })
-      under_way.set(row.id, looking)
-    }
+    line.fill(checks.due(clock.iso(), ahead, READ_AT_ONCE))
+    begin()
   }
 
   return {
@@ -266,6 +284,7 @@ export function createUptime({ db, clock, log, events, audit, policy, tools, por
     /** No further check begins once one has ended. */
     end(): void {
       is_ending = true
+      clearTimeout(paced)
     },
     /** Resolves once no check is under way. For tests and the end of the process. */
     async idle(): Promise<void> {
