@@ -121,7 +121,7 @@ export function createMonitoring(options: MonitoringOptions) {
       await sampler.sample()
       try {
         await rollUp()
-        alerts.evaluate()
+        await alerts.evaluate()
         uptime.wake()
       } catch (error) {
         log.error('Metrics cannot be worked on now', { error })

@@ -73,7 +73,7 @@ describe('built-in alerts', () => {
     api.services.monitoring.alerts.stop()
     api.services.monitoring.alerts.start()
     const since = api.services.events.latest()
-    api.services.monitoring.alerts.evaluate()
+    await api.services.monitoring.alerts.evaluate()
     expect(alerts(since)).toEqual([])
     expect((await api.as('viewer').get('/api/monitoring/overview')).body.data.alerts).toHaveLength(1)
   })

@@ -60,6 +60,15 @@ const named = (columns: string) => columns.replace(/\w+/g, '@$&')
 export function createAlertRepository(db: Db) {
   return {
     rules: () => db.sql('SELECT * FROM alert_rules ORDER BY rowid').all() as RuleRow[],
+    /** Rules of one project; of the installation for null. */
+    rulesIn: (project_id: string | null) =>
+      db.sql('SELECT * FROM alert_rules WHERE project_id IS ? ORDER BY rowid').all(project_id) as RuleRow[],
+    /** Projects that have rules of their own. */
+    projects: () =>
+      db
+        .sql('SELECT DISTINCT project_id FROM alert_rules WHERE project_id IS NOT NULL')
+        .pluck()
+        .all() as string[],
     rule: (id: string) => db.sql('SELECT * FROM alert_rules WHERE id = ?').get(id) as RuleRow | undefined,
     countOf: (project_id: string) =>
       db.sql('SELECT count(*) FROM alert_rules WHERE project_id = ?').pluck().get(project_id) as number,

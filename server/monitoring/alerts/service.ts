@@ -1,3 +1,4 @@
+import { setImmediate } from 'node:timers/promises'
 import { type Actor, authorize, isAdministrator, PLATFORM, visibleProjects } from '#server/kernel/access'
 import type { AuditTrail } from '#server/kernel/audit'
 import { conflict, forbidden, invalid, notFound } from '#server/kernel/errors'
@@ -21,6 +22,8 @@ export interface AlertOptions extends Omit<WatchOptions, 'alerts' | 'ports'> {
 }
 
 const MOST_IN_PROJECT = 100
+/** Alerts of one project that begin or end within one evaluation. */
+const MOST_MOVED = 200
 const RANK = { ok: 0, resolved: 1, pending: 2, silenced: 3, firing: 4 } as const
 
 /** Rules that watch, and what they found. */
@@ -148,12 +151,24 @@ export function createAlerts(options: AlertOptions) {
       }
     })
 
-  const evaluate = (): void => watch.evaluate(alerts.rules())
-  /** Events of one moment are one evaluation, so that a hundred crashes are one message. */
+  /** Those of the installation at once, and each project for itself: a hundred rules each may watch fifty apps. */
+  const evaluate = async (): Promise<void> => {
+    const subjects = ports.subjects()
+    const by_project = Map.groupBy(subjects, ({ project_id }) => project_id)
+    watch.evaluate(alerts.rulesIn(null), subjects)
+    for (const project_id of alerts.projects()) {
+      await setImmediate()
+      watch.evaluate(alerts.rulesIn(project_id), by_project.get(project_id) ?? [], MOST_MOVED)
+    }
+  }
+  /**
+   * Events of one moment are one evaluation, so that a hundred crashes are one message. Rules of the installation
+   * alone hear events.
+   */
   const evaluateSoon = (): void => {
-    soon ??= setImmediate(() => {
+    soon ??= globalThis.setImmediate(() => {
       soon = undefined
-      evaluate()
+      watch.evaluate(alerts.rulesIn(null), ports.subjects())
     })
   }
 
@@ -168,7 +183,7 @@ export function createAlerts(options: AlertOptions) {
         // A database tells of its end by an event alone.
         if (event.type === 'database.deleted') removed(String(event.payload.database_id))
         if (!WATCHED_EVENTS.has(event.type)) return
-        if (watch.hear(event, alerts.rules())) evaluateSoon()
+        if (watch.hear(event, alerts.rulesIn(null))) evaluateSoon()
       })
     },
     stop(): void {

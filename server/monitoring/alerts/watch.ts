@@ -204,15 +204,17 @@ export function createWatch({ db, clock, events, alerts, ports }: WatchOptions) 
       }
       return is_heard
     },
-    /** Moves every alert to the state that it is in now, in one transaction with the events that tell so. */
-    evaluate(rules: readonly RuleRow[]): void {
+    /**
+     * Moves the alerts of some rules to the state that they are in now, in one transaction with the events that tell
+     * so. `most` is how many of them: what is left has its turn at the next evaluation.
+     */
+    evaluate(rules: readonly RuleRow[], subjects: readonly WatchedSubject[], most = Infinity): void {
       db.tx(() => {
-        const states = Map.groupBy(alerts.states(), ({ rule_id }) => rule_id)
-        const subjects = ports.subjects()
         const told: Told[] = []
         for (const rule of rules) {
+          if (told.length >= most) break
           if (rule.enabled === 0) continue
-          const before = states.get(rule.id) ?? []
+          const before = alerts.statesOf(rule.id)
           const by_subject = new Map(before.map((row) => [row.subject_id, row]))
           const findings = rule.metric ? findByMetric(rule, subjects) : findBySignal(rule, before)
           // A subject that is gone, or in another project by now, has no alert either.

@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, expect, it } from 'vitest'
 import { createTestApi, type TestApi } from '#test/support/api'
+import { mostChangedAtOnce } from '#test/support/changes'
 import { commitShop, SHOP_URL } from '#test/support/shop'
 
 let api: TestApi
@@ -43,4 +44,32 @@ it('what a rule of a whole project found of an app ends in that project once the
   expect((await admin.get('/api/monitoring/alerts/history')).body.data).toMatchObject([
     { rule_id, project_id: home, resolved_at: expect.any(String) },
   ])
+})
+
+it('however many alerts of a project begin at once, an evaluation moves few of them and the next ones the rest', async () => {
+  commitShop(api, 'first')
+  const { db } = api.kernel
+  const app = { name: 'shop', git_url: SHOP_URL, soak_seconds: 0 }
+  const app_id = (await api.as('developer').post('/api/apps', app)).body.data.id
+  await api.services.jobs.idle()
+  const at = api.fakes.clock.iso()
+  const project = api.services.http.default_project()
+  db.tx(() => {
+    for (let n = 0; n < 500; n += 1)
+      db.sql(
+        `INSERT INTO alert_rules (id, project_id, name, subject_kind, metric, comparison, threshold, for_s, severity, channels, enabled, created_at, updated_at)
+         VALUES (?, ?, 'x', 'app', 'memory_bytes', 'above', 0, 0, 'warning', '[]', 1, ?, ?)`,
+      ).run(`alr_${n}`, project, at, at)
+  })
+  const firing = () => db.sql(`SELECT count(*) FROM alert_states WHERE state = 'firing'`).pluck().get()
+  const found: unknown[] = []
+  const most = await mostChangedAtOnce(db, async () => {
+    for (let n = 0; n < 4; n += 1) {
+      await tick(1)
+      found.push(firing())
+    }
+  })
+  expect(found).toEqual([200, 400, 500, 500])
+  expect(most).toBeLessThan(1000)
+  expect((await api.as('viewer').get(`/api/apps/${app_id}`)).status).toBe(200)
 })
