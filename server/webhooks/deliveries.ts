@@ -23,6 +23,9 @@ export interface DeliveryRow {
 }
 const COLUMNS =
   'id, webhook_id, direction, event, repeat_key, content, status, attempts, response_status, detail, duration_ms, deployment_ids, next_attempt_at, created_at, finished_at'
+/** Webhooks of some projects; one for all projects is none of theirs. */
+const OF_PROJECTS =
+  'SELECT id FROM webhooks WHERE all_projects = 0 AND project_id IN (SELECT value FROM json_each(?))'
 
 export const deliveryView = ({ content, deployment_ids, repeat_key, ...row }: DeliveryRow): Delivery => ({
   ...row,
@@ -80,14 +83,31 @@ export function createDeliveryRepository(db: Db) {
              next_attempt_at = @next_attempt_at, finished_at = @finished_at WHERE id = @id`,
         )
         .run(row),
-    /** What is due, oldest first, of all webhooks but some. */
-    due: (at: string, but: readonly string[], limit: number) =>
+    /** What is due, oldest first, of all webhooks but some, and but those of some projects. */
+    due: (at: string, but: { webhooks: readonly string[]; projects: readonly string[] }, limit: number) =>
       db
         .sql(
           `SELECT * FROM webhook_deliveries WHERE status = 'pending' AND next_attempt_at <= ?
-             AND webhook_id NOT IN (SELECT value FROM json_each(?)) ORDER BY next_attempt_at LIMIT ?`,
+             AND webhook_id NOT IN (SELECT value FROM json_each(?))
+             AND webhook_id NOT IN (${OF_PROJECTS}) ORDER BY next_attempt_at LIMIT ?`,
         )
-        .all(at, JSON.stringify(but), limit) as DeliveryRow[],
+        .all(at, JSON.stringify(but.webhooks), JSON.stringify(but.projects), limit) as DeliveryRow[],
+    /** Puts off what is due of one webhook. */
+    putOff: (webhook_id: string, at: string, until: string) =>
+      db
+        .sql(
+          `UPDATE webhook_deliveries SET next_attempt_at = ?
+           WHERE status = 'pending' AND next_attempt_at <= ? AND webhook_id = ?`,
+        )
+        .run(until, at, webhook_id),
+    /** Puts off what is due of all webhooks of a project but some. */
+    putOffProject: (project_id: string, but: readonly string[], at: string, until: string) =>
+      db
+        .sql(
+          `UPDATE webhook_deliveries SET next_attempt_at = ? WHERE status = 'pending' AND next_attempt_at <= ?
+             AND webhook_id IN (${OF_PROJECTS}) AND webhook_id NOT IN (SELECT value FROM json_each(?))`,
+        )
+        .run(until, at, JSON.stringify([project_id]), JSON.stringify(but)),
     nextDue: () =>
       db.sql(`SELECT min(next_attempt_at) FROM webhook_deliveries WHERE status = 'pending'`).pluck().get() as
         | string

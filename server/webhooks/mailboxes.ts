@@ -66,3 +66,4 @@ export function createMailboxes({
     },
   }
 }
+export type Mailboxes = ReturnType<typeof createMailboxes>

@@ -6,13 +6,10 @@ import type { GuardedClient } from '#server/platform/outbound/client'
 import { OutboundError } from '#server/platform/outbound/outbound'
 import type { DeliveryRepository, DeliveryRow } from './deliveries.ts'
 import type { NoticeRequest } from './notifiers/notifier.ts'
+import { createPlaces, MOST_AT_ONCE } from './places.ts'
 
 /** Seconds between attempts: quick at first, then patient, 24 hours in all. */
 const WAITS_S = [10, 30, 120, 300, 900, 1800, 3600, 7200, 10_800, 14_400, 14_400, 14_400, 14_400]
-/** Messages under way at once; a receiver that hangs holds one of them for ten seconds. */
-const MOST_AT_ONCE = 16
-/** Of one webhook, so that a receiver that hangs leaves room for all others. */
-const MOST_OF_ONE = 2
 /** Messages that are looked at together: more than may be under way, so that some of them are not. */
 const BATCH = 2 * MOST_AT_ONCE
 const TIMEOUT_MS = 10_000
@@ -51,6 +48,8 @@ export interface SenderOptions {
   /** Read at each message: the settings may change. */
   mail(): Mail
   deliveries: DeliveryRepository
+  /** The project whose messages those of a webhook are, or what stands for itself. */
+  payerOf(webhook_id: string): string
   /** Builds the request of a delivery, or says why there is none. */
   requestOf(row: DeliveryRow): NoticeRequest | OwnWay | { ignored: string }
   /** Hears of a delivery that ended, in whatever way. */
@@ -107,12 +106,12 @@ export async function attemptRequest(
 /** Sends what is due, each webhook for itself, and tries again with growing waits for a day. */
 export function createSender(options: SenderOptions) {
   const { clock, log, deliveries } = options
-  const busy = new Map<string, number>()
+  const places = createPlaces(options)
   const under_way = new Map<string, Promise<void>>()
   let timer: NodeJS.Timeout | undefined
   let is_running = false
 
-  const finish = (row: DeliveryRow, attempt: Attempt): void => {
+  const finish = (row: DeliveryRow, attempt: Attempt): Attempt => {
     const attempts = row.attempts + 1
     const wait_s = Math.max(WAITS_S[row.attempts] ?? 0, attempt.retry_after_s ?? 0)
     const is_over = attempt.succeeded || attempt.is_gone || attempts > WAITS_S.length
@@ -129,6 +128,7 @@ export function createSender(options: SenderOptions) {
     }
     deliveries.update(next)
     if (is_over) options.ended(next, attempt)
+    return attempt
   }
 
   /** The request of a delivery; a failed attempt when it cannot be built, since it would be due again at once. */
@@ -142,11 +142,12 @@ export function createSender(options: SenderOptions) {
   }
 
   const send = async (row: DeliveryRow): Promise<void> => {
-    busy.set(row.webhook_id, (busy.get(row.webhook_id) ?? 0) + 1)
+    const leave = places.enter(row.webhook_id)
+    let attempt: Attempt | undefined
     try {
       const request = requestOf(row)
-      if ('attempt' in request) finish(row, await request.attempt())
-      else if (!('ignored' in request)) finish(row, await attemptRequest(request, options))
+      if ('attempt' in request) attempt = finish(row, await request.attempt())
+      else if (!('ignored' in request)) attempt = finish(row, await attemptRequest(request, options))
       else
         deliveries.update({
           ...row,
@@ -156,12 +157,9 @@ export function createSender(options: SenderOptions) {
           finished_at: clock.iso(),
         })
     } finally {
-      const left = busy.get(row.webhook_id)! - 1
-      if (left === 0) busy.delete(row.webhook_id)
-      else busy.set(row.webhook_id, left)
+      leave(attempt)
     }
   }
-  const isFull = (webhook_id: string) => (busy.get(webhook_id) ?? 0) >= MOST_OF_ONE
 
   const begin = (row: DeliveryRow): void => {
     const sending = send(row)
@@ -174,12 +172,10 @@ export function createSender(options: SenderOptions) {
   }
   /** Begins some of what is due. False when nothing of it can be begun now. */
   const beginSome = (): boolean => {
-    // Those of a full webhook would hide all others behind them.
-    const full = [...busy.keys()].filter(isFull)
     const before = under_way.size
-    for (const row of deliveries.due(clock.iso(), full, BATCH)) {
+    for (const row of deliveries.due(clock.iso(), places.full(), BATCH)) {
       if (under_way.size >= MOST_AT_ONCE) return false
-      if (!under_way.has(row.id) && !isFull(row.webhook_id)) begin(row)
+      if (!under_way.has(row.id) && !places.isFull(row.webhook_id)) begin(row)
     }
     return under_way.size > before
   }

@@ -17,14 +17,16 @@ import { createForgeCalls, isFine } from './forge-calls.ts'
 import { findForge } from './forges/forges.ts'
 import { createInbound, digestOf, type InboundOptions, type InboundPorts } from './inbound.ts'
 import { createMailboxes } from './mailboxes.ts'
+import { payerOf } from './outbound-room.ts'
 import { findNotifier } from './notifiers/notifiers.ts'
 import { USUAL_EVENTS } from './notices.ts'
 import { createWebhookRepository, type WebhookRow } from './repository.ts'
 import type { NewWebhook, Receiver, Webhook, WebhookChange, WebhookTest } from './schema.ts'
 import { createRedelivery } from './redelivery.ts'
 import { configContext, secretContext, tokenContext } from './sealed.ts'
-import { attemptRequest, createSender } from './sender.ts'
+import { createSender } from './sender.ts'
 import { createTelling, type TellingPorts } from './telling.ts'
+import { createTestSends } from './test-sends.ts'
 import { type Shown, webhookView } from './view.ts'
 
 export interface WebhookPorts extends InboundPorts, TellingPorts, CommentPorts {
@@ -57,12 +59,16 @@ export function createWebhooks(options: WebhookOptions) {
   const comments = createComments({ db, clock, call, ports })
   const telling = createTelling({ db, clock, secrets, events, webhooks, deliveries, comments, ports })
   const mailboxes = createMailboxes({ clock, isMember: ports.isMember })
+  const tools = { clock, client, mail: () => options.mail }
+  const testSend = createTestSends(tools, telling, mailboxes)
   const sender = createSender({
-    clock,
+    ...tools,
     log,
-    client,
-    mail: () => options.mail,
     deliveries,
+    payerOf(webhook_id) {
+      const hook = webhooks.find(webhook_id)
+      return hook ? payerOf(hook) : webhook_id
+    },
     requestOf(row) {
       const hook = webhooks.find(row.webhook_id)
       return (hook && mailboxes.refusal(hook)) ?? telling.requestOf(row)
@@ -291,15 +297,7 @@ export function createWebhooks(options: WebhookOptions) {
       const row = getFor(actor, id)
       if (row.kind !== 'notification')
         throw conflict('Only notifications can be tested from here; let the forge send a test event.')
-      mailboxes.takeTest(actor, row)
-      const request = telling.requestFor(row, telling.testNotice(row))
-      const { succeeded, response_status, duration_ms, detail } = await attemptRequest(request, {
-        client,
-        clock,
-        mail: () => options.mail,
-      })
-      if (succeeded) mailboxes.sent(row)
-      return { succeeded, response_status, duration_ms, detail }
+      return testSend(actor, row)
     },
     deliveries(actor: Actor, id: string, status: Wanted, paging: Paging) {
       const hook = getFor(actor, id, 'read')

@@ -11,6 +11,7 @@ import { findForge } from './forges/forges.ts'
 import { isAskedFor, isTold, noticeOf } from './notices.ts'
 import { JSON_BODY, type Notice, type NoticeRequest } from './notifiers/notifier.ts'
 import { findNotifier } from './notifiers/notifiers.ts'
+import { createOutboundRoom } from './outbound-room.ts'
 import { originOf, placeOf } from './repository-address.ts'
 import type { WebhookRepository, WebhookRow } from './repository.ts'
 import { configContext } from './sealed.ts'
@@ -61,9 +62,16 @@ const PAGE = 500
 /** Turns events into deliveries, and deliveries into requests. */
 export function createTelling(options: TellingOptions) {
   const { db, clock, secrets, events, webhooks, deliveries, comments, ports } = options
+  const room = createOutboundRoom(clock)
   let unsubscribe: (() => void) | undefined
 
-  const queue = (hook: WebhookRow, event: string, repeat_key: string, content: (id: string) => unknown) => {
+  const queue = (
+    hook: WebhookRow,
+    event: string,
+    repeat_key: string,
+    content: (id: string) => unknown,
+    left_out?: string,
+  ) => {
     const id = newId('dlv')
     const at = clock.iso()
     const row: DeliveryRow = {
@@ -73,15 +81,15 @@ export function createTelling(options: TellingOptions) {
       event,
       repeat_key,
       content: JSON.stringify(content(id)),
-      status: 'pending',
+      status: left_out === undefined ? 'pending' : 'ignored',
       attempts: 0,
       response_status: null,
-      detail: null,
+      detail: left_out ?? null,
       duration_ms: null,
       deployment_ids: '[]',
-      next_attempt_at: at,
+      next_attempt_at: left_out === undefined ? at : null,
       created_at: at,
-      finished_at: null,
+      finished_at: left_out === undefined ? null : at,
     }
     return deliveries.insert(row)
   }
@@ -117,8 +125,12 @@ export function createTelling(options: TellingOptions) {
       webhooks
         .listeners(event.project_id, event.app_id, event.created_at)
         .filter(({ events: patterns }) => isAskedFor(event.type, JSON.parse(patterns) as string[]))
-    for (const hook of asking)
-      queue(hook, event.type, `event:${event.seq}`, (id) => noticeOf(id, event, names))
+    for (const hook of asking) {
+      const is_taken = room.take(hook, event.type)
+      const key = is_taken ? `event:${event.seq}` : `left_out:${clock.iso().slice(0, 13)}`
+      const notice = (id: string) => noticeOf(id, event, names)
+      queue(hook, event.type, key, notice, is_taken ? undefined : room.refusal)
+    }
     return asking.length > 0
   }
 
@@ -265,3 +277,4 @@ export function createTelling(options: TellingOptions) {
     }),
   }
 }
+export type Telling = ReturnType<typeof createTelling>

@@ -1,5 +1,5 @@
 import { createHmac } from 'node:crypto'
-import { createServer, type IncomingHttpHeaders, type Server } from 'node:http'
+import { createServer, type IncomingHttpHeaders, type Server, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { Webhook as StandardWebhook } from 'standardwebhooks'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
@@ -18,10 +18,13 @@ let url: string
 let received: Received[]
 /** What the receiver answers next; undefined hangs. */
 let answers: (number | undefined)[]
+/** Answers that `/hang` owes; it hangs as long as this is there. */
+let hanging: ServerResponse[] | undefined
 
 beforeEach(async () => {
   received = []
   answers = []
+  hanging = []
   server = createServer((request, response) => {
     let body = ''
     request.on('data', (chunk: Buffer) => {
@@ -29,6 +32,7 @@ beforeEach(async () => {
     })
     request.on('end', () => {
       received.push({ path: request.url!, headers: request.headers, body })
+      if (request.url === '/hang' && hanging) return void hanging.push(response)
       const status = answers.length > 0 ? answers.shift() : 200
       if (status !== undefined) response.writeHead(status).end('a body that nobody may see')
     })
@@ -325,6 +329,50 @@ describe('a receiver that fails', () => {
   })
 })
 
+describe('the notifications of one project', () => {
+  it('whose receivers all hang keep those of another from nothing', async () => {
+    for (let n = 0; n < 12; n += 1) await create({ config: { url: url.replace('/hook', '/hang') } })
+    const owner = api.as('owner')
+    for (const name of ['one', 'two']) {
+      await owner.post('/api/apps', { name, git_url: SHOP_URL, soak_seconds: 0 })
+    }
+    await poll(() => received.length === 6)
+    const project_id = (await owner.post('/api/projects', { name: 'other' })).body.data.id
+    const other = {
+      kind: 'notification',
+      provider: 'generic',
+      events: ['deployment.queued'],
+      config: { url },
+    }
+    expect((await owner.post('/api/webhooks', { ...other, project_id })).status).toBe(201)
+    await owner.post('/api/apps', { name: 'other', git_url: SHOP_URL, soak_seconds: 0, project_id })
+    await poll(() => received.some(({ path }) => path === '/hook'))
+    expect(received.filter(({ path }) => path === '/hang')).toHaveLength(6)
+  })
+  it('are written down as fast as the disk bears, beyond which it is said once an hour that some are left out', async () => {
+    const hook = await create({
+      config: { url: url.replace('/hook', '/hang') },
+      events: ['app.updated', 'alert.*'],
+    })
+    const project_id = api.services.http.default_project()
+    const append = (type: string, times: number) =>
+      api.kernel.db.tx(() => {
+        for (let n = 0; n < times; n += 1) api.services.events.append({ type, project_id, payload: {} })
+      })
+    append('app.updated', 2_010)
+    append('alert.firing', 1)
+    const kept = (status: string) =>
+      api.kernel.db
+        .sql('SELECT count(*) FROM webhook_deliveries WHERE webhook_id = ? AND status = ?')
+        .pluck()
+        .get(hook.id, status)
+    await poll(() => kept('pending') === 2_001)
+    expect(kept('ignored')).toBe(1)
+    const [, told] = await log(hook)
+    expect(told).toMatchObject({ status: 'ignored', detail: expect.stringContaining('left out for now') })
+  })
+})
+
 describe('a restart', () => {
   it('tells what happened while nobody listened', async () => {
     const hook = await create()
@@ -338,6 +386,19 @@ describe('a restart', () => {
 })
 
 describe('POST /api/webhooks/:id/test', () => {
+  it('is under way four times of one user at most; a few more wait, and the rest are refused', async () => {
+    const hook = await create({ config: { url: url.replace('/hook', '/hang') } })
+    const tests = Array.from({ length: 30 }, () => api.as('developer').post(`/api/webhooks/${hook.id}/test`))
+    const refused = (await Promise.race([Promise.all(tests.slice(20)), Promise.all(tests)])).map(
+      ({ status }) => status,
+    )
+    expect(refused).toEqual(Array(10).fill(429))
+    expect(received).toHaveLength(4)
+    const owed = hanging!
+    hanging = undefined
+    for (const response of owed) response.writeHead(200).end()
+    expect((await Promise.all(tests.slice(0, 20))).map(({ status }) => status)).toEqual(Array(20).fill(200))
+  })
   it('says whether the receiver took it, and nothing of what it said', async () => {
     const hook = await create()
     answers = [200, 403]
