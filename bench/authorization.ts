@@ -63,6 +63,7 @@ const projects = createProjects({
   audit,
   events: createEvents(db, clock, log),
   people: () => identity.people,
+  defaultQuotas: () => ({}),
   resources: () => [],
   removeNetwork: () => undefined,
   share: () => ({ memory_bytes: 0, cpus: 0 }),

@@ -1,17 +1,24 @@
 import { defineModule } from '#server/kernel/module'
 import type { Base } from '#server/platform/base'
+import type { SettingsService } from '#server/settings/service'
 import type { People } from './members.ts'
 import { createNetworkRemoval } from './network-removal.ts'
 import { createProjects } from './service.ts'
+
+interface Needs {
+  identity: { people: People }
+  settings: Pick<SettingsService, 'server'>
+}
 
 export default defineModule({
   name: 'projects',
   tags: [{ name: 'projects', description: 'Projects, their members and audit logs.' }],
   resources: [{ noun: 'project', table: 'projects', project_column: 'id', listed: 'search' }],
-  create: ({ modules, ...base }: Base, use: { identity: { people: People } }) =>
+  create: ({ modules, ...base }: Base, use: Needs) =>
     createProjects({
       ...base,
       people: () => use.identity.people,
+      defaultQuotas: () => use.settings.server().default_project_quotas,
       resources: () => modules.sources('overview'),
       share: (project_id) => modules.share(project_id),
       removeNetwork: createNetworkRemoval(base.jobs, base.engine).enqueue,

@@ -30,6 +30,8 @@ export interface ProjectOptions {
   events: Events
   /** Late, because people need projects as well. */
   people: () => People
+  /** Limits of projects that members make. */
+  defaultQuotas: () => Quotas
   /** Every kind of resource that lives in projects; late, because their domains come after. */
   resources: () => readonly ResourceSource[]
   /** What all instances in a project may use together. */
@@ -189,7 +191,8 @@ export function createProjects(options: ProjectOptions) {
           id: newId('prj'),
           ...given,
           is_default: 0,
-          quotas: '{}',
+          // Else whoever is at the limits of a project makes another one.
+          quotas: JSON.stringify(isAdministrator(actor) ? {} : options.defaultQuotas()),
           created_at: clock.iso(),
           updated_at: clock.iso(),
         }

@@ -50,6 +50,7 @@ export function defaultSections(build_concurrency: number): Sections {
       releases_kept: 5,
       default_cpus: null,
       default_memory_bytes: 512 * 1024 * 1024,
+      default_project_quotas: {},
       cors_origins: [],
       owners_may_invite: false,
     },

@@ -1,4 +1,5 @@
 import * as v from 'valibot'
+import { Quotas } from '#server/projects/schema'
 import { OneLine } from './fields-schema.ts'
 
 const Days = (what: string, fallback: number) =>
@@ -66,6 +67,13 @@ const serverEntries = {
     v.description(
       'Memory that an instance may use when its app says nothing. Default 512 MiB. Holds from the next deployment of an app.',
     ),
+  ),
+  default_project_quotas: v.pipe(
+    v.strictObject(Quotas.entries),
+    v.description(
+      'Limits of each project that a member makes from now on; those that an administrator makes have none. Replaces what was set. Default: none.',
+    ),
+    v.examples([{ apps: 10, memory_bytes: 4_294_967_296, storage_bytes: 21_474_836_480 }]),
   ),
   cors_origins: v.pipe(
     v.array(

@@ -114,3 +114,24 @@ it('what instances use is asked of no app where nothing limits it: a change cost
   for (let n = 1; n <= 20; n += 1) await made(n)
   expect(await cost()).toBe(alone)
 })
+
+describe('a project that a member makes', () => {
+  const setDefaults = (default_project_quotas: object) =>
+    api.as('admin').put('/api/settings', { default_project_quotas })
+  const made = async (caller: 'owner' | 'admin') =>
+    (await api.as(caller).post('/api/projects', { name: `of ${caller}` })).body.data
+  it('has the limits of the settings, which its owner cannot lift, and one of an administrator has none', async () => {
+    expect((await setDefaults({ apps: 1, memory_bytes: 1024 ** 3 })).status).toBe(200)
+    const { id, quotas } = await made('owner')
+    expect(quotas).toEqual({ apps: 1, memory_bytes: 1024 ** 3 })
+    const app = (name: string) =>
+      api.as('owner').post('/api/apps', { name, image: 'nginx:1.27', project_id: id, soak_seconds: 0 })
+    expect([(await app('one')).status, (await app('two')).status]).toEqual([201, 409])
+    expect((await api.as('owner').put(`/api/projects/${id}`, { quotas: {} })).status).toBe(403)
+    expect((await made('admin')).quotas).toEqual({})
+  })
+  it('has none of them where none are set, and unknown ones are refused', async () => {
+    expect((await made('owner')).quotas).toEqual({})
+    expect((await setDefaults({ cakes: 1 })).body.error.details[0].path).toBe('default_project_quotas.cakes')
+  })
+})

@@ -98,6 +98,7 @@ describe('GET /api/settings', () => {
         disk_pressure_percent: 85,
         default_cpus: null,
         default_memory_bytes: 512 * 1024 ** 2,
+        default_project_quotas: {},
         cors_origins: [],
         owners_may_invite: false,
       },
