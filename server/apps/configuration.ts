@@ -15,7 +15,8 @@ export interface Configuration extends AppSource {
 
 export function configurationOf(row: AppRow): Configuration {
   return {
-    source: row.source,
+    // A template is deployed as the compose file that it is.
+    source: row.source === 'template' ? 'compose' : row.source,
     git_url: row.git_url,
     branch: row.branch,
     image: row.image,

@@ -22,7 +22,12 @@ export const AppStatus = v.pipe(
   ),
 )
 export type AppStatus = v.InferOutput<typeof AppStatus>
-export const AppSource = v.picklist(['git', 'image', 'dockerfile', 'compose', 'upload', 'template'])
+export const AppSource = v.pipe(
+  v.picklist(['git', 'image', 'dockerfile', 'compose', 'upload', 'template']),
+  v.description(
+    'What it is made of. `template`: a compose file that came with a template; it is changed and deployed like any other.',
+  ),
+)
 export type AppSource = v.InferOutput<typeof AppSource>
 
 /** Body of `POST /api/apps`. */

@@ -225,9 +225,16 @@ export function createApps(options: AppOptions) {
     servicesOf: async ({ compose }: { compose?: string }) =>
       compose === undefined ? [] : keptServices(await checkedCompose(compose)),
     /** @param services names that `servicesOf` answered. */
-    create(actor: Actor, project_id: string, body: NewApp, services: readonly string[] = []): App {
+    create(
+      actor: Actor,
+      project_id: string,
+      body: NewApp,
+      services: readonly string[] = [],
+      is_template = false,
+    ): App {
       checkSource(body, checks)
       const columns = newColumns(newId('app'), project_id, body, clock.iso())
+      if (is_template) columns.source = 'template'
       if (columns.source !== 'upload') ports.requireEngine()
       return db.tx(() => {
         if (repository.findByName(body.name))

@@ -10,7 +10,13 @@ import type { DeployTemplate } from './schema.ts'
 /** What a deployment of a template needs of other domains. */
 export interface TemplatePorts {
   /** Makes the app and queues its first deployment. */
-  createApp(actor: Actor, project_id: string, body: NewApp, services: readonly string[]): App
+  createApp(
+    actor: Actor,
+    project_id: string,
+    body: NewApp,
+    services: readonly string[],
+    is_template: true,
+  ): App
   /** Gives public services names of their own, beside the one of the app. */
   nameServices(app: App, names: readonly string[]): void
   /** Where a service answers; `null` is the one that has the app's own name. */
@@ -44,6 +50,7 @@ export function createDeploy({ db, ports }: { db: Db; ports: TemplatePorts }) {
           ...(body.project_id ? { project_id: body.project_id } : {}),
         } as NewApp,
         names,
+        true,
       )
       ports.nameServices(app, others)
       const at = (service: string) => ports.address(app.id, service === main ? null : service)

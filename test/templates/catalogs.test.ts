@@ -54,7 +54,7 @@ it('an uploaded catalogue is browsed, searched and deployed like the templates o
   const { body } = await api.as('viewer').get('/api/search?q=Ledger')
   expect(body.data.map(({ id }: { id: string }) => id)).toContain('ledger')
   const deployed = await api.as('developer').post('/api/templates/ledger/deploy', { name: 'books' })
-  expect([deployed.status, deployed.body.data.source]).toEqual([201, 'compose'])
+  expect([deployed.status, deployed.body.data.source]).toEqual([201, 'template'])
 
   const { id } = added.body.data
   expect((await api.as('admin').get('/api/template-catalogs')).body).toMatchObject({

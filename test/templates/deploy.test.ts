@@ -15,7 +15,7 @@ const variablesOf = async (id: string) => {
 it('a template becomes an app whose passwords are generated, secret, and different each time', async () => {
   const made = await api.as('developer').post('/api/templates/ghost/deploy', { name: 'blog' })
   expect(made.status).toBe(201)
-  expect(made.body.data).toMatchObject({ name: 'blog', source: 'compose', status: 'building' })
+  expect(made.body.data).toMatchObject({ name: 'blog', source: 'template', status: 'building' })
   const variables = await variablesOf(made.body.data.id)
   expect(variables.get('DB_PASSWORD')).toMatchObject({ secret: true, value: '********' })
   expect(variables.get('PUBLIC_URL').value).toBe(made.body.data.url)
@@ -77,3 +77,11 @@ it('every template can be deployed with what it says it needs', async () => {
   }
   expect(refused).toEqual([])
 }, 120_000)
+
+it('the compose file of such an app is changed like any other', async () => {
+  const { body } = await api.as('developer').post('/api/templates/memos/deploy', { name: 'own-notes' })
+  const change = (fields: object) => api.as('developer').put(`/api/apps/${body.data.id}`, fields)
+  const compose = 'services:\n  memos:\n    image: nginx:1.27\n    ports: ["80"]\n'
+  expect((await change({ compose })).body.data).toMatchObject({ source: 'template', compose })
+  expect((await change({ git_url: 'https://git.example.com/a/b.git' })).status).toBe(422)
+})
