@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, expect, it } from 'vitest'
 import { createTestApi, type TestApi } from '#test/support/api'
+import { poll } from '#test/support/poll'
 
 const DAY_MS = 86_400_000
 let api: TestApi
@@ -66,4 +67,20 @@ it('the history of alerts is kept for 90 days, results of uptime checks for a we
       Math.round((api.fakes.clock.now() - Number(at) * 1000) / DAY_MS),
     )
   expect([ages(300), ages(86_400)]).toEqual([[6], [399]])
+})
+
+it('the history of alerts keeps the newest two thousand of a project', async () => {
+  const { db } = api.kernel
+  db.tx(() => {
+    for (let number = 0; number < 2_000; number += 1) incident(number, 1)
+  })
+  api.services.monitoring.alerts.start()
+  api.services.events.append({
+    ...{ type: 'uptime.down', project_id: check.project_id, app_id: null },
+    payload: { uptime_check_id: check.id, name: 'Shop', error: 'It does not answer.' },
+  })
+  await poll(() => db.sql('SELECT count(*) FROM alert_history WHERE resolved_at IS NULL').pluck().get() === 1)
+  api.services.monitoring.alerts.stop()
+  expect(db.sql('SELECT count(*) FROM alert_history').pluck().get()).toBe(2_000)
+  expect(db.sql(`SELECT count(*) FROM alert_history WHERE id = 'alh_0'`).pluck().get()).toBe(0)
 })

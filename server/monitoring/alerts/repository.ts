@@ -52,6 +52,8 @@ export interface HistoryRow {
 const RULE =
   'id, project_id, builtin, name, subject_kind, subject_id, metric, comparison, threshold, for_s, severity, channels, enabled, silenced_until, created_by, created_at, updated_at'
 const STATE = 'rule_id, subject_id, project_id, state, since, well_since, value, message, fired'
+/** Alerts of one project whose history is kept. */
+const HISTORY_KEPT = 2_000
 const HISTORY =
   'id, rule_id, rule_name, project_id, subject_id, severity, message, value, fired_at, resolved_at'
 const named = (columns: string) => columns.replace(/\w+/g, '@$&')
@@ -107,8 +109,14 @@ export function createAlertRepository(db: Db) {
              AND rule_id IN (SELECT id FROM alert_rules WHERE project_id IS NULL OR subject_id = @subject_id)`,
         )
         .run({ subject_id, project_id }),
-    insertHistory: (row: HistoryRow) =>
-      db.sql(`INSERT INTO alert_history (${HISTORY}) VALUES (${named(HISTORY)})`).run(row),
+    /** Of its project the newest are kept: a rule that is turned off and on again finds all of its apps anew. */
+    insertHistory(row: HistoryRow): void {
+      db.sql(`INSERT INTO alert_history (${HISTORY}) VALUES (${named(HISTORY)})`).run(row)
+      db.sql(
+        `DELETE FROM alert_history WHERE resolved_at IS NOT NULL AND rowid = (SELECT rowid FROM alert_history
+           WHERE project_id IS ? ORDER BY rowid DESC LIMIT 1 OFFSET ?)`,
+      ).run(row.project_id, HISTORY_KEPT)
+    },
     resolveHistory: (rule_id: string, subject_id: string, at: string) =>
       db
         .sql(
