@@ -1,6 +1,8 @@
 import { randomBytes } from 'node:crypto'
+import { createBudget } from '#server/kernel/budget'
 import type { Clock } from '#server/kernel/clock'
 import type { Db } from '#server/kernel/db'
+import { ApiError } from '#server/kernel/errors'
 import { renderStatusFeed, renderStatusPage, type StatusPage } from './status-page.ts'
 import type { Uptime } from './uptime/service.ts'
 
@@ -24,8 +26,14 @@ const INCIDENTS = 20
  * ten seconds, however often it is asked for.
  */
 const FRESH_MS = 10_000
-/** Pages and feeds that are kept for it. */
-const KEPT = 50
+/**
+ * Checks on all pages that are made: somebody with many projects has as many pages, and whoever asks for them in turn
+ * would have each made anew.
+ */
+const MADE = { at_once: 3_000, per_second: 1_000 }
+/** Pages and feeds that are kept, and their bytes. */
+const KEPT = 500
+const KEPT_BYTES = 32 * 1024 * 1024
 
 /** Public pages, one per project that shows an uptime check. Whoever knows the address sees what the project shows. */
 export function createStatusPages(options: StatusPageOptions) {
@@ -61,17 +69,29 @@ export function createStatusPages(options: StatusPageOptions) {
     }
   }
 
+  const making = createBudget(clock, MADE)
   const kept = new Map<string, { bytes: Buffer; until_ms: number }>()
+  let kept_bytes = 0
+  const forget = (key: string) => {
+    kept_bytes -= kept.get(key)?.bytes.length ?? 0
+    kept.delete(key)
+  }
   const keptOr = (slug: string, kind: 'html' | 'feed', make: (content: StatusPage) => string) => {
     const key = `${kind} ${slug}`
     const known = kept.get(key)
-    if (known && known.until_ms > clock.monotonic_ms()) return known.bytes
-    kept.delete(key)
+    // One that is older is better than none.
+    if (known && (known.until_ms > clock.monotonic_ms() || !making.isLeft())) return known.bytes
     const row = bySlug(slug)
     if (!row) return undefined
-    const bytes = Buffer.from(make(contentOf(row)))
-    if (kept.size >= KEPT) kept.delete(kept.keys().next().value!)
+    if (!making.isLeft())
+      throw new ApiError('UNAVAILABLE', 'Too many status pages are asked for. Come again soon.', undefined, 5)
+    const content = contentOf(row)
+    making.spend(content.checks.length + 1)
+    const bytes = Buffer.from(make(content))
+    forget(key)
     kept.set(key, { bytes, until_ms: clock.monotonic_ms() + FRESH_MS })
+    kept_bytes += bytes.length
+    while (kept.size > KEPT || kept_bytes > KEPT_BYTES) forget(kept.keys().next().value!)
     return bytes
   }
 
