@@ -8,10 +8,12 @@ import type { WebhookRow } from './repository.ts'
 const HOUR_S = 3600
 /** Messages that one address gets of one project within an hour. */
 const MESSAGES: Allowance = { at_once: 60, per_second: 60 / HOUR_S }
+/** Of all webhooks that one user made, in however many projects: whoever is made a member of a hundred is not asked. */
+const OF_AUTHOR: Allowance = { at_once: 180, per_second: 180 / HOUR_S }
 /** Test messages that one user sends within an hour, to whatever addresses. */
 const TESTS: Allowance = { at_once: 10, per_second: 10 / HOUR_S }
 
-type Mailbox = Pick<WebhookRow, 'provider' | 'project_id' | 'target'>
+type Mailbox = Pick<WebhookRow, 'provider' | 'project_id' | 'target' | 'created_by'>
 
 /** What keeps the mail server of the installation from being used to write to anybody, as often as one likes. */
 export function createMailboxes({
@@ -25,8 +27,10 @@ export function createMailboxes({
   const budgetOf = createBudgets(clock)
   const takesMail = (provider: string | null) => findNotifier(provider ?? '')?.is_mail === true
   /** Of one project, so that the noise of one does not keep the alerts of another from the same person. */
-  const shareOf = ({ project_id, target }: Mailbox) =>
-    budgetOf(`${project_id} ${target!.toLowerCase()}`, MESSAGES)
+  const sharesOf = ({ project_id, target, created_by }: Mailbox) => [
+    budgetOf(`${project_id} ${target!.toLowerCase()}`, MESSAGES),
+    budgetOf(`by ${created_by} ${target!.toLowerCase()}`, OF_AUTHOR),
+  ]
 
   return {
     /** Throws 422 for an address that this caller may not have mail sent to. */
@@ -54,15 +58,19 @@ export function createMailboxes({
     },
     /** Why an address gets no more now; undefined while it does. */
     refusal(hook: Mailbox): { ignored: string } | undefined {
-      return takesMail(hook.provider) && !shareOf(hook).isLeft()
-        ? {
-            ignored: `The address got ${MESSAGES.at_once} messages of this project within an hour, so this one was not sent. Ask for fewer events, or send it again later.`,
-          }
-        : undefined
+      if (!takesMail(hook.provider)) return undefined
+      const [of_project, of_author] = sharesOf(hook).map((share) => share.isLeft())
+      if (of_project && of_author) return undefined
+      const most = of_project
+        ? `${OF_AUTHOR.at_once} messages of webhooks of the same user`
+        : `${MESSAGES.at_once} messages of this project`
+      return {
+        ignored: `The address got ${most} within an hour, so this one was not sent. Ask for fewer events, or send it again later.`,
+      }
     },
     /** Counts a message that went out. */
     sent(hook: Mailbox): void {
-      if (takesMail(hook.provider)) shareOf(hook).spend(1)
+      if (takesMail(hook.provider)) for (const share of sharesOf(hook)) share.spend(1)
     },
   }
 }

@@ -67,4 +67,27 @@ describe('mail of a notification', () => {
     await crash()
     expect(mail.sent).toHaveLength(61)
   })
+  it('is 180 messages an hour to one address of all webhooks that one user made, in however many projects', async () => {
+    const projects = await Promise.all(
+      [1, 2, 3, 4, 5].map(async (at) => {
+        const made = await api.as('owner').post('/api/projects', { name: `of mine ${at}` })
+        const project_id = made.body.data.id as string
+        await api.as('owner').post(`/api/projects/${project_id}/members`, { email: MEMBER, role: 'viewer' })
+        const hook = {
+          kind: 'notification',
+          provider: 'email',
+          config: { to: MEMBER },
+          events: ['app.crashed'],
+        }
+        expect((await api.as('owner').post('/api/webhooks', { ...hook, project_id })).status).toBe(201)
+        return project_id
+      }),
+    )
+    for (const project_id of projects)
+      for (let n = 0; n < 50; n += 1) {
+        api.services.events.append({ type: 'app.crashed', project_id, payload: {} })
+        await api.services.webhooks.sender.idle()
+      }
+    expect(mail.sent).toHaveLength(180)
+  })
 })
