@@ -162,13 +162,16 @@ export function createAlerts(options: AlertOptions) {
     }
   }
   /**
-   * Events of one moment are one evaluation, so that a hundred crashes are one message. Rules of the installation
-   * alone hear events.
+   * Events of one moment are one evaluation, so that a hundred crashes are one message. Those that hear events are
+   * rules of the installation, and need to know of no subject.
    */
   const evaluateSoon = (): void => {
     soon ??= globalThis.setImmediate(() => {
       soon = undefined
-      watch.evaluate(alerts.rulesIn(null), ports.subjects())
+      watch.evaluate(
+        alerts.rulesIn(null).filter(({ metric }) => metric === null),
+        [],
+      )
     })
   }
 
