@@ -138,6 +138,10 @@ const serve = (authenticate: HttpPorts['http']['authenticate']) => {
     answers: createHeldBytes(held),
     turn: createRequestTurns(),
     changes: createChanges(clock),
+    watch() {
+      const state = db.state()
+      return () => db.state() === state
+    },
     refused: () => undefined,
     client: identity.client,
     cameByEdge: () => undefined,
