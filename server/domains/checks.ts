@@ -23,6 +23,8 @@ const LAST_WAIT_MS = HOUR_MS
 export const GIVE_UP_AFTER_MS = 72 * HOUR_MS
 /** How often a proven domain is looked at, to notice when it no longer leads here. */
 const WATCH_MS = 6 * HOUR_MS
+/** No domain waits for a time that lies further ahead. */
+const AHEAD_MS = 2 * WATCH_MS
 /** Domains that a pass looks at together, and how many of them of one project: its name servers may be slow. */
 const AT_ONCE = 8
 const AT_ONCE_IN_PROJECT = 2
@@ -255,7 +257,7 @@ export function createDomainChecks({
       const next = (): string | undefined => {
         if (waiting.length === 0)
           waiting = repository
-            .due(clock.iso(), AT_ONCE_IN_PROJECT, failed)
+            .due(clock.iso(), later(AHEAD_MS), AT_ONCE_IN_PROJECT, failed)
             .filter((id) => !looking.has(id))
             .reverse()
         return waiting.pop()

@@ -254,17 +254,20 @@ export function createDomainRepository(db: Db) {
       db.sql('DELETE FROM domain_cooldowns WHERE hostname = ? AND project_id = ?').run(hostname, project_id),
     /** Forgets some of the names whose time is over; returns how many. */
     pruneCoolDowns: (now: string) => forgetSome(db, { table: 'domain_cooldowns', where: 'until <= ?' }, now),
-    /** Those whose time has come but these, longest ago first; of each project so many at most. */
-    due: (now: string, of_each: number, without: ReadonlySet<string>) =>
+    /**
+     * Those whose time has come but these, longest ago first; of each project so many at most.
+     * @param ahead time that no domain waits for: one that does was put there by a clock that was wrong.
+     */
+    due: (now: string, ahead: string, of_each: number, without: ReadonlySet<string>) =>
       db
         .sql(
           `SELECT id FROM (
              SELECT id, next_check_at, row_number() OVER (PARTITION BY project_id ORDER BY next_check_at, id) AS place
-             FROM domains WHERE next_check_at <= ? AND id NOT IN (SELECT value FROM json_each(?)))
+             FROM domains WHERE (next_check_at <= ? OR next_check_at > ?) AND id NOT IN (SELECT value FROM json_each(?)))
            WHERE place <= ? ORDER BY next_check_at, id`,
         )
         .pluck()
-        .all(now, JSON.stringify([...without]), of_each) as string[],
+        .all(now, ahead, JSON.stringify([...without]), of_each) as string[],
     /** Gives the app's automatic domain another name; false when the name is taken. */
     renameAutomatic: (app_id: string, hostname: string, at: string): boolean =>
       db

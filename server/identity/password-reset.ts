@@ -105,7 +105,8 @@ export function createPasswordReset(parts: PasswordResetParts) {
       const user = users.findByEmail(email.trim().toLowerCase())
       if (user?.status !== 'active') return
       const last = resets.find(user.id)?.created_at
-      if (last !== undefined && clock.now() - Date.parse(last) < PAUSE_MS) return
+      // One that lies ahead was asked for under a clock that was wrong.
+      if (last !== undefined && Math.abs(clock.now() - Date.parse(last)) < PAUSE_MS) return
       db.tx(() => {
         const { link, expires_at } = make(user, ASKED_LIFETIME_MS)
         note(somebody(client), 'account.password_reset_ask', user.id)

@@ -119,7 +119,8 @@ export function createSessions({
       const session = own(actor)
       const user = orThrow(users.find(session.user_id), () => unauthorized())
       const isRecent =
-        session.refreshed_at !== null && clock.now() - Date.parse(session.refreshed_at) < REFRESH_GRACE_MS
+        session.refreshed_at !== null &&
+        Math.abs(clock.now() - Date.parse(session.refreshed_at)) < REFRESH_GRACE_MS
       const version = isRecent ? session.token_version : session.token_version + 1
       const expires_at = isRecent ? session.expires_at : expiry()
       const token = await tokens.sign({

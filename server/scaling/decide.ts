@@ -80,7 +80,11 @@ function askedBy(rule: Rule, situation: RuleSituation, { value, count, load }: S
  * is asked for; latency does not add up, so a step down is not tried at a load at which it was too slow before.
  */
 export function decide(rule: Rule, situation: RuleSituation): RuleVerdict {
-  const { current, now_ms, samples, up_at_ms, down_at_ms } = situation
+  const { current, now_ms } = situation
+  // What lies ahead was written down by a clock that was wrong.
+  const past = (at_ms: number | null) => (at_ms !== null && at_ms <= now_ms ? at_ms : null)
+  const [up_at_ms, down_at_ms] = [past(situation.up_at_ms), past(situation.down_at_ms)]
+  const samples = situation.samples.filter(({ at_ms }) => at_ms <= now_ms)
   const least = Math.max(1, rule.min)
   const bound = (count: number) => Math.min(rule.max, Math.max(least, count))
   const changed_ms = Math.max(up_at_ms ?? 0, down_at_ms ?? 0)

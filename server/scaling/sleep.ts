@@ -11,7 +11,7 @@ const HEARD_MS = 60_000
 /** Apps that have no instance while nobody asks for them, and are woken by whoever does. */
 export function createSleep(context: ScalingContext) {
   const { db, clock, log, repository, ports, audit } = context
-  const started_ms = clock.now()
+  const started = markNow(clock)
   const last_request_ms = new Map<string, number>()
   const failed_ms = new Map<string, number>()
   /** When requests began to wait, for the event. */
@@ -117,20 +117,23 @@ export function createSleep(context: ScalingContext) {
     },
     /** Notes which apps had requests lately. */
     hear(): void {
-      for (const { app_id, from_ms, requests } of ports.traffic(clock.now() - HEARD_MS))
-        if (requests > 0 && from_ms > (last_request_ms.get(app_id) ?? 0)) last_request_ms.set(app_id, from_ms)
+      const now_ms = clock.now()
+      for (const { app_id, from_ms, requests } of ports.traffic(now_ms - HEARD_MS)) {
+        const known_ms = last_request_ms.get(app_id) ?? 0
+        if (requests > 0 && (from_ms > known_ms || known_ms > now_ms)) last_request_ms.set(app_id, from_ms)
+      }
     },
     /** Lets an app fall asleep that nobody has asked for long enough. */
     async consider(app: ScaledApp): Promise<void> {
       const { sleep_after_s, rule, state_since } = repository.find(app.id)
       const idle_s = sleep_after_s ?? (rule?.min === 0 ? rule.scale_down_cooldown_s : null)
       if (idle_s === null || ports.servingCount(app.id) === 0) return
-      const since_ms = Math.max(
-        started_ms,
-        last_request_ms.get(app.id) ?? 0,
-        state_since === null ? 0 : Date.parse(state_since),
-      )
-      const quiet_s = (clock.now() - since_ms) / 1000
+      const now_ms = clock.now()
+      // What lies ahead was written down by a clock that was wrong.
+      const past = [last_request_ms.get(app.id) ?? 0, state_since === null ? 0 : Date.parse(state_since)]
+        .map((at_ms) => now_ms - at_ms)
+        .filter((ago_ms) => ago_ms >= 0)
+      const quiet_s = Math.min(sinceMark(clock, started), ...past) / 1000
       if (quiet_s < idle_s || (await ports.connections(app.id)) > 0 || ports.isHeld(app.id)) return
       const seconds = Math.floor(quiet_s)
       db.tx(() =>

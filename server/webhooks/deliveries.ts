@@ -108,6 +108,13 @@ export function createDeliveryRepository(db: Db) {
              AND webhook_id IN (${OF_PROJECTS}) AND webhook_id NOT IN (SELECT value FROM json_each(?))`,
         )
         .run(until, at, JSON.stringify([project_id]), JSON.stringify(but)),
+    /** Brings what waits for a time that lies ahead of any wait to now: a clock that was wrong put it there. */
+    mendAhead: (ahead: string, at: string) =>
+      db
+        .sql(
+          `UPDATE webhook_deliveries SET next_attempt_at = ? WHERE status = 'pending' AND next_attempt_at > ?`,
+        )
+        .run(at, ahead),
     nextDue: () =>
       db.sql(`SELECT min(next_attempt_at) FROM webhook_deliveries WHERE status = 'pending'`).pluck().get() as
         | string

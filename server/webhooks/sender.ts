@@ -12,6 +12,8 @@ import { createPlaces, MOST_AT_ONCE } from './places.ts'
 const WAITS_S = [10, 30, 120, 300, 900, 1800, 3600, 7200, 10_800, 14_400, 14_400, 14_400, 14_400]
 /** Messages that are looked at together: more than may be under way, so that some of them are not. */
 const BATCH = 2 * MOST_AT_ONCE
+/** Twice what a receiver may ask for. */
+const LONGEST_WAIT_MS = 2 * 86_400_000
 const TIMEOUT_MS = 10_000
 const MOST_ANSWER_BYTES = 65_536
 
@@ -183,6 +185,7 @@ export function createSender(options: SenderOptions) {
   /** Begins whatever is due and fits, and sets the clock for what is due next. */
   const wake = (): void => {
     if (!is_running) return
+    deliveries.mendAhead(new Date(clock.now() + LONGEST_WAIT_MS).toISOString(), clock.iso())
     while (beginSome());
     const next = deliveries.nextDue()
     clearTimeout(timer)

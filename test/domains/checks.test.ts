@@ -222,3 +222,13 @@ it('looks of a project at names that hang are few at once, each of which has soc
     ])
   }
 })
+
+it('a domain is asked again once the clock is right, after it was far ahead for a while', async () => {
+  const right = api.fakes.clock.now()
+  api.kernel.db.sql('UPDATE domains SET next_check_at = ? WHERE id = ?').run('2036-01-01T00:00:00.000Z', id)
+  api.fakes.dns.set('shop.example.com', { A: addresses.slice(0, 1) })
+  await minute()
+  expect(api.fakes.clock.now()).toBe(right + MINUTE_MS)
+  await new Promise((resolve) => setImmediate(resolve))
+  expect((await get()).status).toBe('active')
+})

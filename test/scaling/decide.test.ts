@@ -159,3 +159,14 @@ test('the bounds hold, also when they were drawn anew around what runs', () => {
   expect(simulate(rule('requests_per_second', 100, { min: 3, max: 5 }), calm, 30, 9).at(-1)).toBe(3)
   expect(simulate(rule('requests_per_second', 100, { min: 3, max: 5 }), calm, 30, 1)[0]).toBe(3)
 })
+
+test('a change that was written down while the clock was far ahead holds no later one up', () => {
+  const now_ms = 1_000_000
+  const sample = (at_ms: number): Sample => ({ at_ms, count: 1, value: 100, load: 100 })
+  const situation = {
+    ...{ now_ms, current: 1, down_at_ms: null, up_basis: null },
+    samples: [sample(now_ms * 1_000), sample(now_ms - PERIOD_MS), sample(now_ms)],
+  }
+  const one = rule('requests_per_second', 10, { scale_up_cooldown_s: 60 })
+  expect(decide(one, { ...situation, up_at_ms: now_ms * 1_000 }).to).toBe(10)
+})

@@ -195,6 +195,29 @@ describe('an app that nobody asks for', () => {
     expect(await look(2 * minute)).toBe('asleep')
   })
 
+  it('falls asleep also where it was asked for last while the clock was far ahead', async () => {
+    const id = await running()
+    await call().put(`/api/apps/${id}/scaling`, { sleep_after_s: 300 })
+    const { clock } = harness.api.fakes
+    const look = async () => {
+      await harness.api.services.scaling.tick()
+      await settled(id)
+      return (await scaling(id)).status
+    }
+    const right = clock.iso()
+    clock.set('2036-01-01T00:00:00.000Z')
+    const request = { app_id: id, at_ms: clock.now(), total_ms: 1, status: 200 }
+    harness.api.services.traffic.samples.count({
+      ...request,
+      ...{ bytes_in: 0, bytes_out: 0, response_ms: 1 },
+    } as never)
+    clock.advance(10_000)
+    expect(await look()).toBe('steady')
+    clock.set(right)
+    clock.advance(6 * minute)
+    expect(await look()).toBe('asleep')
+  })
+
   it('is never put to sleep when it has no web process', async () => {
     const id = await running({
       processes: { web: { replicas: 0 }, bot: { command: 'node bot.js', grace_s: 1 } },

@@ -373,6 +373,21 @@ describe('the notifications of one project', () => {
   })
 })
 
+describe('a clock that was far ahead for a while', () => {
+  it('leaves no message waiting until then', async () => {
+    answers = [500, 200]
+    const hook = await create()
+    await deploy()
+    await arrived()
+    await api.services.webhooks.sender.idle()
+    api.kernel.db
+      .sql(`UPDATE webhook_deliveries SET next_attempt_at = ? WHERE status = 'pending'`)
+      .run('2036-01-01T00:00:00.000Z')
+    await api.services.webhooks.sender.idle()
+    expect(await log(hook)).toMatchObject([{ status: 'succeeded', attempts: 2 }])
+  })
+})
+
 describe('a restart', () => {
   it('tells what happened while nobody listened', async () => {
     const hook = await create()

@@ -21,16 +21,24 @@ const QUIET_MS = 3_600_000
 const STEADY_MS = 60_000
 const LONGEST_STEADY_MS = 1_800_000
 
+/** What a clock that was far ahead wrote down holds from now on: else nothing would change until then. */
+const notAhead = (state: AlertState, now_ms: number): AlertState => ({
+  ...state,
+  since_ms: Math.min(state.since_ms, now_ms),
+  well_since_ms: state.well_since_ms === null ? null : Math.min(state.well_since_ms, now_ms),
+})
+
 /**
  * The state machine of an alert: well, pending for `for_s`, firing, resolved. What fires again and again is
  * resolved later each time, so that flapping sends few messages instead of a storm.
  */
 export function evaluate(
-  state: AlertState | undefined,
+  known: AlertState | undefined,
   is_bad: boolean,
   for_s: number,
   now_ms: number,
 ): Evaluation {
+  const state = known && notAhead(known, now_ms)
   const fire = (fired: number): Evaluation => ({
     next: { state: 'firing', since_ms: now_ms, well_since_ms: null, fired: fired + 1 },
     transition: 'fired',

@@ -131,7 +131,11 @@ export function createWatch({ db, clock, events, alerts, ports }: WatchOptions) 
       message: found.is_bad || !before ? found.message : before.message,
       fired: next.fired,
     }
-    const is_same = before && before.state === row.state && before.well_since === row.well_since
+    const is_same =
+      before &&
+      before.state === row.state &&
+      before.since === row.since &&
+      before.well_since === row.well_since
     if (!is_same) alerts.setState(row)
     if (transition === 'fired')
       alerts.insertHistory({

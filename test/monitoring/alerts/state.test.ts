@@ -40,4 +40,21 @@ describe('an alert', () => {
   it('is forgotten after a quiet hour', () => {
     expect(run([true, ...well(362)], 0).last).toBeUndefined()
   })
+  it('that began while the clock was far ahead goes on once it is right', () => {
+    const ahead = 10 * 365 * 86_400_000
+    const trace = (state: AlertState, is_bad: boolean, for_s: number) => {
+      const told: string[] = []
+      let now: AlertState | undefined = state
+      for (let at = 0; at <= 12; at += 1) {
+        const { next, transition } = evaluate(now, is_bad, for_s, at * 10_000)
+        now = next
+        if (transition) told.push(`${transition} at ${at * 10} s`)
+      }
+      return told
+    }
+    const pending: AlertState = { state: 'pending', since_ms: ahead, well_since_ms: null, fired: 0 }
+    expect(trace(pending, true, 60)).toEqual(['fired at 60 s'])
+    const firing: AlertState = { state: 'firing', since_ms: ahead, well_since_ms: ahead, fired: 2 }
+    expect(trace(firing, false, 60)).toEqual(['resolved at 120 s'])
+  })
 })
