@@ -74,6 +74,8 @@ function refuses(check: () => unknown): boolean {
 const MOST = 64
 const MOST_OF_USER = 4
 const MOST_IN_PROJECT = 8
+/** Of these, for users who run none. */
+const KEPT_FOR_FIRST = 16
 
 /** Bounds how many commands people run at the same time, whatever quotas there are. */
 export function createAskedCommands() {
@@ -83,7 +85,11 @@ export function createAskedCommands() {
     waiting: 0,
     refusal: `${MOST_OF_USER} commands of one user, ${MOST_IN_PROJECT} in one project and ${MOST} on the server run at once. Wait until one has ended, then try again.`,
   }
-  const users = createUserPool({ ...limits, at_once_per_user: MOST_OF_USER })
+  const users = createUserPool({
+    ...limits,
+    at_once_per_user: MOST_OF_USER,
+    kept_for_first: KEPT_FOR_FIRST,
+  })
   const projects = createUserPool({ ...limits, at_once_per_user: MOST_IN_PROJECT })
   return {
     run: <T>(user_id: string, project_id: string, work: () => Promise<T>): Promise<T> =>

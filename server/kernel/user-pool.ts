@@ -5,6 +5,8 @@ export interface UserPoolOptions {
   at_once: number
   /** Of one user. */
   at_once_per_user: number
+  /** Places of all that are for users who run nothing: a few with as much as they may run take no such place. */
+  kept_for_first?: number
   /** Callers that may wait for their turn, of one user and of all together. */
   waiting_per_user: number
   waiting: number
@@ -31,8 +33,13 @@ export function createUserPool(options: UserPoolOptions) {
     if (now > 0) running.set(user, now)
     else running.delete(user)
   }
-  const mayRun = (user: string) =>
-    total < options.at_once && (running.get(user) ?? 0) < options.at_once_per_user
+  const mayRun = (user: string) => {
+    const own = running.get(user) ?? 0
+    return (
+      own < options.at_once_per_user &&
+      total < options.at_once - (own > 0 ? (options.kept_for_first ?? 0) : 0)
+    )
+  }
   /** Of those who may, whoever has least under way; of them, whoever came first. */
   const next = (): void => {
     const able = queue.filter(({ user }) => mayRun(user))
