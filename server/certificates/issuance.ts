@@ -9,6 +9,7 @@ import type { Acme } from '#server/platform/acme/acme'
 import type { Budget } from './budget.ts'
 import { readChain, readKey } from './chain.ts'
 import { keyContext } from './edge.ts'
+import type { MakeKey } from './keys.ts'
 import type { Lifecycle } from './lifecycle.ts'
 import { type Hostnames, namesOfDomain } from './hostnames.ts'
 import type { CertificatePorts, VerifiedDomain } from './ports.ts'
@@ -25,7 +26,8 @@ export interface IssuanceOptions {
   clock: Clock
   secrets: Secrets
   audit: AuditTrail
-  acme: Acme
+  acme: Pick<Acme, 'createRequest'>
+  makeKey: MakeKey
   repository: CertificateRepository
   lifecycle: Lifecycle
   budget: Budget
@@ -49,6 +51,7 @@ export function createIssuance({
   secrets,
   audit,
   acme,
+  makeKey,
   repository,
   lifecycle,
   budget,
@@ -195,7 +198,7 @@ export function createIssuance({
     },
     async createCsr(actor: Actor, project_id: string, body: NewCsr): Promise<string> {
       requireRoom(project_id)
-      const key = await acme.createKey(body.key_type)
+      const key = await makeKey(project_id, body.key_type)
       const request = await acme.createRequest(key, body.names)
       return db.tx(() => {
         requireRoom(project_id)

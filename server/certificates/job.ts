@@ -9,7 +9,7 @@ import {
 } from '#server/kernel/jobs/definition'
 import { orThrow } from '#server/kernel/or-throw'
 import type { Secrets } from '#server/kernel/secrets'
-import { type Acme, AcmeError } from '#server/platform/acme/acme'
+import { AcmeError } from '#server/platform/acme/acme'
 import { DnsProviderError } from '#server/platform/dns-providers/provider'
 import { IngressError } from '#server/platform/ingress/ingress'
 import type { Accounts } from './accounts.ts'
@@ -17,6 +17,7 @@ import type { Budget } from './budget.ts'
 import { type ChainFacts, readIssued } from './chain.ts'
 import type { Challenges, PlacedAnswer } from './challenges.ts'
 import { type EdgeCertificates, keyContext } from './edge.ts'
+import type { MakeKey } from './keys.ts'
 import type { CertificatePorts } from './ports.ts'
 import { type CertificateRepository, type CertificateRow, namesIn } from './repository.ts'
 
@@ -38,7 +39,7 @@ export interface IssueParts {
   clock: Clock
   repository: CertificateRepository
   secrets: Secrets
-  acme: Acme
+  makeKey: MakeKey
   accounts: Accounts
   budget: Budget
   challenges: Challenges
@@ -98,7 +99,7 @@ function classify(error: unknown): Verdict {
  * it.
  */
 export function issueJob(parts: IssueParts) {
-  const { repository, secrets, acme, accounts, budget, challenges, edge, ports } = parts
+  const { repository, secrets, makeKey, accounts, budget, challenges, edge, ports } = parts
   const rowOf = (id: string): CertificateRow =>
     orThrow(repository.find(id), () => new Fatal('gone', 'The certificate was deleted.'))
 
@@ -114,9 +115,9 @@ export function issueJob(parts: IssueParts) {
       throw error
     }
   }
-  async function keyFor(row: CertificateRow): Promise<string> {
+  async function keyFor(row: CertificateRow, signal?: AbortSignal): Promise<string> {
     if (row.next_key) return secrets.open(row.next_key, keyContext('next_key', row.id))
-    const key = await acme.createKey(row.key_type)
+    const key = await makeKey(row.project_id, row.key_type, signal)
     repository.setNextKey(row.id, secrets.seal(key, keyContext('next_key', row.id)))
     return key
   }
@@ -139,7 +140,7 @@ export function issueJob(parts: IssueParts) {
         `A wildcard such as ${names.find((name) => name.startsWith('*.'))} is proven by a TXT record, and no DNS provider is set up.`,
         'An administrator can set one up in the settings, under DNS provider.',
       )
-    await keyFor(row)
+    await keyFor(row, context.signal)
     context.state.directory_url = ports.rules().directory_url
     await asking(context, () =>
       accounts.with(async (session) => {

@@ -17,6 +17,7 @@ import { createBudget } from './budget.ts'
 import { createChallenges } from './challenges.ts'
 import { createEdgeCertificates } from './edge.ts'
 import { issueJob } from './job.ts'
+import { createKeys } from './keys.ts'
 import { createLifecycle } from './lifecycle.ts'
 import { createHostnames, namesOfDomain } from './hostnames.ts'
 import { createIssuance } from './issuance.ts'
@@ -62,12 +63,13 @@ export function createCertificates(options: CertificateOptions) {
   const lifecycle = createLifecycle({ db, clock, events, jobs, secrets, repository, budget, random })
   const edge = createEdgeCertificates({ ingress, log, secrets, repository, ports })
   const names = createHostnames(ports)
+  const makeKey = createKeys(acme)
   jobs.define(
     issueJob({
       clock,
       repository,
       secrets,
-      acme,
+      makeKey,
       accounts,
       budget,
       edge,
@@ -113,6 +115,7 @@ export function createCertificates(options: CertificateOptions) {
     secrets,
     audit,
     acme,
+    makeKey,
     repository,
     lifecycle,
     budget,

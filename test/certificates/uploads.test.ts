@@ -383,6 +383,26 @@ describe('a signing request', () => {
   })
 })
 
+test('keys of signing requests are made one at a time, by turns of the projects: each holds a thread that all share', async () => {
+  const { createKey } = world.acme
+  const turns: string[] = []
+  let running = 0
+  world.acme.createKey = async (type) => {
+    running += 1
+    turns.push(`${running} ${type}`)
+    const key = await createKey('ecdsa')
+    running -= 1
+    return key
+  }
+  const request = (project_id: string, key_type: 'rsa' | 'ecdsa') =>
+    world.certificates.createCsr(world.actor, project_id, { names: ['shop.example.com'], key_type })
+  await Promise.all([
+    ...Array.from({ length: 5 }, () => request(PROJECT, 'rsa')),
+    request('prj_00000000000000000002', 'ecdsa'),
+  ])
+  expect(turns).toEqual(['1 rsa', '1 ecdsa', '1 rsa', '1 rsa', '1 rsa', '1 rsa'])
+})
+
 test('a project has 500 certificates at most that somebody made by hand; one that its domain asks for is made all the same', async () => {
   const { db } = world.kernel
   const columns = (db.sql('PRAGMA table_info(certificates)').all() as { name: string }[])
