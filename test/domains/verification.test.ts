@@ -2,6 +2,7 @@ import { beforeEach, describe, expect, it } from 'vitest'
 import { proxyOf } from '#server/domains/dns-proxies'
 import { lookUp } from '#server/domains/lookup'
 import { type Finding, evaluate, recordsOf, txtNameOf } from '#server/domains/verification'
+import type { Dns } from '#server/platform/dns/dns'
 import { createFakeDns, type FakeDns } from '#server/platform/dns/fake'
 
 const EXPECTED = { addresses: ['192.0.2.10', '2001:db8::10'], base_domain: 'apps.example.net' }
@@ -176,6 +177,22 @@ describe('a name is not proven, and the answer says what to change', () => {
       proven_by: null,
       message: expect.stringContaining('holds another text'),
     })
+  })
+  it('its name servers give one alias after the other slowly, and it is asked no more once its time is over', async () => {
+    const over = new AbortController()
+    let asked = 0
+    const slow: Dns = {
+      async ask(name, type, _resolver, signal) {
+        if (signal?.aborted)
+          return { outcome: 'failed', reason: 'timeout', message: 'did not answer in time' }
+        if (type !== 'CNAME') return { outcome: 'empty' }
+        asked += 1
+        if (asked === 3) over.abort()
+        return { outcome: 'found', values: [`next.${name}`] }
+      },
+    }
+    const { views } = await lookUp(slow, [], 'shop.example.com', '_portreeve.shop.example.com', over.signal)
+    expect([asked, views[0]!.aliases.length, views[0]!.circle]).toEqual([3, 3, false])
   })
   it('its aliases lead in a circle, which ends', async () => {
     dns.set('shop.example.com', { CNAME: ['b.example.com'] })
