@@ -37,6 +37,8 @@ export interface AuditFilter {
   to?: string
 }
 
+const isId = (resource: string): boolean => /^[a-z]+_[0-9a-z]{20}$/.test(resource)
+
 type Condition = [part: string, ...values: string[]]
 
 function where(filter: AuditFilter): { clause: string; values: unknown[] } {
@@ -59,10 +61,7 @@ function where(filter: AuditFilter): { clause: string; values: unknown[] } {
   addAny(filter.action, (one) =>
     one.endsWith('.') ? ['action >= ? AND action < ?', one, `${one.slice(0, -1)}/`] : ['action = ?', one],
   )
-  addAny(filter.resource, (one) => [
-    /^[a-z]+_[0-9a-z]{20}$/.test(one) ? 'resource_id = ?' : 'resource_type = ?',
-    one,
-  ])
+  addAny(filter.resource, (one) => [isId(one) ? 'resource_id = ?' : 'resource_type = ?', one])
   if (filter.from !== undefined) add('created_at >= ?', filter.from)
   if (filter.to !== undefined) add('created_at < ?', filter.to)
   return { clause: parts.length ? `WHERE ${parts.join(' AND ')}` : '', values }
@@ -93,18 +92,27 @@ export function createAuditRepository(db: Db) {
         .run(row),
     page(filter: AuditFilter, ...[limit, offset, sort]: Span): Page<AuditRow> {
       const { clause, values } = where(filter)
-      const rows = db
-        .sql(`SELECT * FROM audit_log ${clause} ${orderBy(sort, 'seq DESC')} LIMIT ? OFFSET ?`)
-        .all(...values, limit, offset) as AuditRow[]
+      const order = orderBy(sort, 'seq DESC')
       const { project_id, ...rest } = filter
-      const plain = Object.values(rest).every((value) => value === undefined)
-      const total = plain
-        ? counted(db, 'audit_log', project_id === undefined ? undefined : [project_id])
-        : (db
-            .sql(`SELECT count(*) FROM audit_log ${clause}`)
-            .pluck()
-            .get(...values) as number)
-      return { rows, total }
+      if (Object.values(rest).every((value) => value === undefined)) {
+        const rows = db.sql(`SELECT * FROM audit_log ${clause} ${order} LIMIT ? OFFSET ?`)
+        return {
+          rows: rows.all(...values, limit, offset) as AuditRow[],
+          total: counted(db, 'audit_log', project_id === undefined ? undefined : [project_id]),
+        }
+      }
+      // A line has kilobytes: what seldom matches is looked for in an index that has all that is asked for.
+      const is_told_apart =
+        wantedValues(filter.resource)?.some(isId) || (project_id === undefined && filter.action !== undefined)
+      const from = `FROM audit_log ${is_told_apart ? '' : 'INDEXED BY audit_log_listed'} ${clause}`
+      const rows = db.sql(
+        `SELECT * FROM audit_log WHERE seq IN (SELECT seq ${from} ${order} LIMIT ? OFFSET ?) ${order}`,
+      )
+      const total = db.sql(`SELECT count(*) ${from}`).pluck()
+      return {
+        rows: rows.all(...values, limit, offset) as AuditRow[],
+        total: total.get(...values) as number,
+      }
     },
     /** What a resource was called when a line was written, as far as the trail tells. */
     nameAt(resource_id: string, seq: number): string | undefined {

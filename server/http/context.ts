@@ -3,7 +3,7 @@ import type { Access, Actor, Credentials } from '#server/kernel/access'
 import type { HeldBytes } from '#server/kernel/held-bytes'
 import type { Log } from '#server/kernel/log'
 import type { Changes } from './changes.ts'
-import type { RequestTurns } from './turns.ts'
+import type { Entrance, RequestTurns } from './turns.ts'
 
 /** Facts about a request that domains may need; no type of the HTTP library. */
 export interface RequestFacts {
@@ -71,6 +71,8 @@ export interface HttpPorts {
     bodies: HeldBytes
     /** What answers hold until they were taken, by user. */
     answers: HeldBytes
+    /** Lets requests in, before anybody knows whose they are. */
+    enter: Entrance
     /** Turns at beginning to work on a request, by user. */
     turn: RequestTurns
     /** How fast one user may change things. */

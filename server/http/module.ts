@@ -9,7 +9,7 @@ import { createChanges } from './changes.ts'
 import type { HttpPorts } from './context.ts'
 import { createIdempotency } from './idempotency.ts'
 import type { DocumentFacts } from './openapi.ts'
-import { createRequestTurns } from './turns.ts'
+import { createEntrance, createRequestTurns } from './turns.ts'
 
 /** Bytes of bodies under way: of one user, who sends eight of the largest at once, and of all together. */
 const MOST_HELD = {
@@ -57,6 +57,7 @@ export default defineModule({
       idempotency,
       bodies: createHeldBytes(MOST_HELD),
       answers: createHeldBytes(MOST_UNTAKEN),
+      enter: createEntrance(),
       turn: createRequestTurns(),
       changes: createChanges(clock),
       authenticate: use.identity.authenticate,

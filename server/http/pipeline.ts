@@ -74,6 +74,7 @@ async function respond(definition: AnyEndpoint, event: H3Event): Promise<unknown
   const facts = factsOf(event, services)
   let actor: Actor | undefined
   try {
+    await services.http.enter(facts.address)
     const isSame = services.http.watch()
     actor = definition.access === 'public' ? NOBODY : await whoCalls(definition, event, services, facts)
     const waiting = services.http.turn(actor.user_id || facts.address, definition.access === 'self')

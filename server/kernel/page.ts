@@ -22,14 +22,21 @@ export const wantedJson = (wanted: Wanted): string | null => {
   return values ? JSON.stringify(values) : null
 }
 
+/** Columns that tell when a row was written, a number of its own for each. */
+const BY_INSERTION: ReadonlySet<string> = new Set(['rowid', 'seq'])
+
 /**
  * ORDER BY of a list. `usual` is the order that nobody has to ask for; it comes last always, so that rows with
  * equal values keep their place from page to page.
  */
 export function orderBy(sort: Sort | undefined, usual: string): string {
-  const asked = (sort ?? []).map(
-    ({ column, descending }) => `${column} COLLATE NOCASE ${descending ? 'DESC' : 'ASC'}`,
-  )
+  const asked: string[] = []
+  for (const { column, descending } of sort ?? []) {
+    const order = descending ? 'DESC' : 'ASC'
+    // The order of insertion: read as it stands, where with a collation all rows would be sorted.
+    if (BY_INSERTION.has(column)) return `ORDER BY ${[...asked, `${column} ${order}`].join(', ')}`
+    asked.push(`${column} COLLATE NOCASE ${order}`)
+  }
   return `ORDER BY ${[...asked, usual].join(', ')}`
 }
 

@@ -21,3 +21,5 @@ CREATE TRIGGER apps_count_move AFTER UPDATE OF project_id ON apps WHEN OLD.proje
     ON CONFLICT (scope) DO UPDATE SET n = n + excluded.n;
   UPDATE deployments SET project_id = NEW.project_id WHERE app_id = NEW.id;
 END;
+-- What the trail is searched by, without the lines themselves.
+CREATE INDEX audit_log_listed ON audit_log (project_id, resource_type, action, actor_id, actor_email, created_at);

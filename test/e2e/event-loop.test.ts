@@ -1,3 +1,4 @@
+import { createHmac } from 'node:crypto'
 import { createGzip } from 'node:zlib'
 import { buffer } from 'node:stream/consumers'
 import { pack } from 'tar-stream'
@@ -34,21 +35,46 @@ async function manyFiles(count: number): Promise<Buffer> {
   return packed
 }
 
-watched('descriptions of the API are answered without work that anybody would notice', async () => {
-  for (const path of ['openapi.json', 'openapi.yaml', 'asyncapi.json']) {
-    const answer = await portreeve.call('GET', `/api/${path}`)
-    expect([path, answer.status]).toEqual([path, 200])
-  }
+/** Stalls that somebody noticed during some calls, by a report of what came after them. */
+async function heavySince(during: RegExp): Promise<LoopReport['stalls']> {
   const seen = portreeve.loop()?.ticks ?? 0
   const { stalls } = await eventually('A report of what came after', () => {
     const report = portreeve.loop()
     return report && report.ticks > seen ? report : undefined
   })
-  const heavy = stalls.filter(
+  return stalls.filter(
     ({ stalled_ms, worked_ms, calls }) =>
-      Math.min(stalled_ms, worked_ms) > 150 && calls.some((call) => /openapi|asyncapi/.test(call)),
+      Math.min(stalled_ms, worked_ms) > 150 && calls.some((call) => during.test(call)),
   )
-  expect(heavy).toEqual([])
+}
+
+watched('descriptions of the API are answered without work that anybody would notice', async () => {
+  for (const path of ['openapi.json', 'openapi.yaml', 'asyncapi.json']) {
+    const answer = await portreeve.call('GET', `/api/${path}`)
+    expect([path, answer.status]).toEqual([path, 200])
+  }
+  expect(await heavySince(/openapi|asyncapi/)).toEqual([])
+})
+
+watched('a signed delivery of megabytes is read while others are served', async () => {
+  const url = 'https://git.example.com/team/shop.git'
+  const app = await portreeve.call('POST', '/api/apps', { name: 'pushed', git_url: url })
+  const made = { kind: 'git', provider: 'github', app_id: app.body.data.id }
+  const hook = (await portreeve.call('POST', '/api/webhooks', made)).body.data
+  const added = Array.from({ length: 200_000 }, (_, n) => `src/some/folder/file-${n}.ts`)
+  const text = JSON.stringify({
+    ref: 'refs/heads/other',
+    after: '2'.repeat(40),
+    commits: [{ id: 'x', message: 'Change', added }],
+    repository: { clone_url: url, default_branch: 'main' },
+  })
+  const { status, body } = await portreeve.call('POST', new URL(hook.url).pathname, text, {
+    'x-github-event': 'push',
+    'x-github-delivery': 'one',
+    'x-hub-signature-256': `sha256=${createHmac('sha256', hook.secret).update(text).digest('hex')}`,
+  })
+  expect([status, body.data?.reason]).toEqual([200, expect.stringContaining('The push is to other')])
+  expect(await heavySince(/webhooks/)).toEqual([])
 })
 
 watched(

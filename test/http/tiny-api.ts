@@ -7,7 +7,7 @@ import { createIdempotency } from '#server/http/idempotency'
 import { endpointsOf } from '#server/http/endpoint'
 import type { HttpPorts, RequestFacts } from '#server/http/context'
 import { data, IdParam, pagingEntries } from '#server/http/schemas'
-import { createRequestTurns } from '#server/http/turns'
+import { createEntrance, createRequestTurns } from '#server/http/turns'
 import { createHeldBytes } from '#server/kernel/held-bytes'
 import { SECRET } from '#server/kernel/schemas'
 import { createTestKernel } from '#test/support/kernel'
@@ -312,6 +312,7 @@ export async function startTinyApi() {
       idempotency: createIdempotency(kernel.db, kernel.clock, kernel.secrets),
       bodies: createHeldBytes({ of_one: 8 * 1024 * 1024, of_all: 16 * 1024 * 1024, refusal: 'Too many.' }),
       answers: createHeldBytes({ of_one: 16 * 1024 * 1024, of_all: 64 * 1024 * 1024, refusal: 'Too many.' }),
+      enter: createEntrance(),
       turn: createRequestTurns(),
       changes: createChanges(kernel.clock),
       refused: (facts, code, actor) => refused.push({ code, actor: actor?.name, path: facts.path }),

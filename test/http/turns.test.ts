@@ -1,6 +1,6 @@
 import { setImmediate as round } from 'node:timers/promises'
 import { describe, expect, it } from 'vitest'
-import { createRequestTurns } from '#server/http/turns'
+import { createEntrance, createRequestTurns } from '#server/http/turns'
 import { ApiError } from '#server/kernel/errors'
 import { poll } from '#test/support/poll'
 import { by, startTinyApi, type TinyApi } from './tiny-api.ts'
@@ -48,6 +48,26 @@ it('what goes first is begun in the order in which it came as well, and has the 
   for (const _ of [1, 2, 3]) await round()
   expect(begun).toEqual(['begins', 'one', 'two', 'three'])
 })
+it('of many requests that arrive at once so many are let in in each round, addresses in turn', async () => {
+  const enter = createEntrance(2)
+  const entered: string[] = []
+  const arrive = (address: string, name: string) => {
+    const held = enter(address)
+    if (held) void held.then(() => entered.push(name))
+    else entered.push(name)
+  }
+  for (const name of ['a1', 'a2', 'a3', 'a4', 'a5']) arrive('a', name)
+  arrive('b', 'b1')
+  expect(entered).toEqual(['a1', 'a2'])
+  await round()
+  await round()
+  expect(entered.slice(2, 4).sort()).toEqual(['a3', 'b1'])
+  for (let n = 0; n < 4; n += 1) await round()
+  expect(entered.slice(4)).toEqual(['a4', 'a5'])
+  arrive('a', 'again')
+  expect(entered.at(-1)).toBe('again')
+})
+
 describe('a request is worked on when its turn has come, for whom it then is', () => {
   /** A request that waits for its turn, while something happens; asked for are those who were asked who they are. */
   async function whileWaiting(happens: (api: TinyApi) => void) {
