@@ -2,9 +2,11 @@ import { setTimeout as wait } from 'node:timers/promises'
 import type { Clock } from '#server/kernel/clock'
 import type { Log } from '#server/kernel/log'
 import type { Engine, Instance, LogLine } from '#server/platform/engine/engine'
+import type { Owner } from '#server/platform/engine/workload'
 import { createBudget } from '#server/kernel/budget'
 import { levelOf } from '#server/kernel/log-level'
 import type { RuntimeLine } from './schema.ts'
+import type { PrintShares } from './shares.ts'
 import type { Mark, RuntimeStore } from './store.ts'
 
 /** What one instance may print for long without anything being left out, in bytes. */
@@ -24,14 +26,20 @@ export interface FollowerParts {
   /** Text of an owner's log without secrets, by what they are now. */
   redactor(instance: Instance): Promise<(text: string) => string>
   deploymentOf(release_id: string): string | null
+  /** Project that an owner is in. */
+  projectOf(owner: Owner): string
+  /** What all instances may print together. */
+  shares: PrintShares
 }
 type Origin = Omit<RuntimeLine, 'seq' | 'at' | 'stream' | 'level' | 'text'>
 
 /** Carries the lines of one instance into the store, each once, at a pace that nobody else feels. */
 export function createFollower(parts: FollowerParts, instance: Instance, known: Mark | undefined) {
-  const { engine, clock, store } = parts
+  const { engine, clock, store, shares } = parts
+  const project_id = parts.projectOf(instance.owner)
   const stop = new AbortController()
   const budget = createBudget(clock, PACE)
+  const isLeft = () => budget.isLeft() && shares.isLeft(project_id)
   const origin: Origin = {
     instance_id: instance.id,
     process: instance.process,
@@ -61,6 +69,7 @@ export function createFollower(parts: FollowerParts, instance: Instance, known: 
     const text = redact!(line.text)
     store.append(instance.owner.id, { at, stream, level: levelOf(text, stream), text, ...origin })
     budget.spend(text.length + LINE_BYTES)
+    shares.spend(project_id, text.length + LINE_BYTES)
   }
   const refresh = async (): Promise<void> => {
     redact = await parts.redactor(instance)
@@ -81,7 +90,7 @@ export function createFollower(parts: FollowerParts, instance: Instance, known: 
   const follow = async (): Promise<boolean> => {
     for await (const line of read(true, stop.signal)) {
       keep(line)
-      while (!budget.isLeft() && !stop.signal.aborted) {
+      while (!isLeft() && !stop.signal.aborted) {
         if (clock.now() - Date.parse(line.at) > BEHIND_MS) return false
         await wait(PAUSE_MS)
       }
@@ -95,7 +104,7 @@ export function createFollower(parts: FollowerParts, instance: Instance, known: 
       const signal = AbortSignal.any([stop.signal, AbortSignal.timeout(CATCH_UP_MS)])
       for await (const line of read(false, signal)) {
         keep(line)
-        if (!budget.isLeft()) return
+        if (!isLeft()) return
       }
     },
     /** Until the instance is removed or `end` is called. */

@@ -24,6 +24,7 @@ export default defineModule({
         return noun === 'app' ? use.deployments.runtime.secretsOf(id) : use.databases.secretsOf(id)
       },
       deploymentOf: (release_id) => use.deployments.deploymentOf(release_id),
+      projectOf: ({ kind, id }) => base.modules.locate(kind === 'database' ? 'database' : 'app', id) ?? '',
       exists: (id) => base.modules.locate(id.startsWith('app_') ? 'app' : 'database', id) !== undefined,
     }),
   channels: (own) => [

@@ -5,9 +5,11 @@ import type { Clock } from '#server/kernel/clock'
 import type { Log } from '#server/kernel/log'
 import { redactor, redactorSoon } from '#server/kernel/redact'
 import type { Engine } from '#server/platform/engine/engine'
+import type { Owner } from '#server/platform/engine/workload'
 import { createCollector } from './collector.ts'
 import { readLines, shownLine } from './reader.ts'
 import type { LineQuery, LogLine } from './schema.ts'
+import { createPrintShares } from './shares.ts'
 import { createRuntimeStore } from './store.ts'
 
 const DAY_MS = 86_400_000
@@ -25,6 +27,7 @@ export interface RuntimeLogsOptions {
   secrets(noun: Noun, id: string): readonly string[]
   deploymentOf(release_id: string): string | null
   exists(id: string): boolean
+  projectOf(owner: Owner): string
 }
 
 /** What instances of apps and databases printed: kept beyond their ends, within a bound, without secrets. */
@@ -38,6 +41,7 @@ export function createRuntimeLogs(options: RuntimeLogsOptions) {
   const collector = createCollector({
     ...options,
     store,
+    shares: createPrintShares(clock),
     redactor: ({ owner }) =>
       redactorSoon(options.secrets(owner.kind === 'database' ? 'database' : 'app', owner.id)),
   })
@@ -51,7 +55,7 @@ export function createRuntimeLogs(options: RuntimeLogsOptions) {
   return {
     async read(noun: Noun, id: string, query: LineQuery): Promise<LogLine[]> {
       await attend(noun, id)
-      store.flush()
+      store.flush(id)
       const redact = await redactorSoon(options.secrets(noun, id))
       return readLines(store.segments, id, query, { redact, oldest_at: oldest() })
     },

@@ -1,4 +1,5 @@
 import { createLogSegments } from '#server/kernel/log-segments'
+import { createPace } from '#server/kernel/pace'
 import type { RuntimeLine } from './schema.ts'
 
 /** Lines are written together after this. */
@@ -7,6 +8,8 @@ const LARGEST_SEGMENT = 1024 * 1024
 const SMALLEST_SEGMENT = 64 * 1024
 /** Lines of a log that are looked through for how far each instance was read before a restart. */
 const KNOWN_LINES = 2_000
+/** Lines that are written in one piece: of the longest some milliseconds. */
+const WRITTEN_AT_ONCE = 100
 /** Of one log that the disk does not take; then the oldest are dropped. */
 const MOST_PENDING = 20_000
 /** Time of the newest line of an instance that is kept, and how many lines have it. */
@@ -29,13 +32,33 @@ export function createRuntimeStore(directory: string, max_bytes: () => number) {
   const listeners = new Map<string, Set<Listener>>()
   let timer: NodeJS.Timeout | undefined
 
-  function flush(): void {
-    clearTimeout(timer)
+  /** Writes some of what waits of a log; false when it does not take more. */
+  function write(id: string): boolean {
+    const lines = pending.get(id)
+    if (!lines) return false
+    const is_written = segments.append(id, lines.slice(0, WRITTEN_AT_ONCE))
+    if (is_written) lines.splice(0, WRITTEN_AT_ONCE)
+    else if (lines.length > MOST_PENDING) lines.splice(0, lines.length - MOST_PENDING)
+    if (lines.length === 0) pending.delete(id)
+    return is_written
+  }
+  /** Writes all that waits of a log, or of all. */
+  function flush(...ids: string[]): void {
+    for (const id of ids.length > 0 ? ids : [...pending.keys()]) while (write(id));
+  }
+  /** The same with others served in between: many may print megabytes at the same time. */
+  async function flushInPieces(): Promise<void> {
+    const pace = createPace('logs')
+    for (const id of [...pending.keys()])
+      while (write(id)) {
+        const rest = pace.rest()
+        if (rest) await rest
+      }
     timer = undefined
-    for (const [id, lines] of pending) {
-      if (segments.append(id, lines)) pending.delete(id)
-      else if (lines.length > MOST_PENDING) lines.splice(0, lines.length - MOST_PENDING)
-    }
+    if (pending.size > 0) flushSoon()
+  }
+  const flushSoon = () => {
+    timer ??= setTimeout(() => void flushInPieces(), FLUSH_MS).unref()
   }
   const latest = (id: string): number => pending.get(id)?.at(-1)?.seq ?? segments.latest(id)
 
@@ -48,11 +71,11 @@ export function createRuntimeStore(directory: string, max_bytes: () => number) {
       const lines = pending.get(id)
       if (lines) lines.push(full)
       else pending.set(id, [full])
-      timer ??= setTimeout(flush, FLUSH_MS).unref()
+      flushSoon()
       for (const listener of listeners.get(id) ?? []) listener(full)
     },
     page(id: string, seq: number, limit: number): RuntimeLine[] {
-      flush()
+      flush(id)
       return segments.page(id, seq, limit)
     },
     subscribe(id: string, listener: Listener): () => void {
@@ -65,7 +88,7 @@ export function createRuntimeStore(directory: string, max_bytes: () => number) {
     },
     /** How far each instance was read. */
     readUpTo(id: string): Map<string, Mark> {
-      flush()
+      flush(id)
       const marks = new Map<string, Mark>()
       for (const { instance_id, at, stream } of segments.after(id, latest(id) - KNOWN_LINES, KNOWN_LINES)) {
         if (stream === 'system') continue
