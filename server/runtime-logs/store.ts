@@ -30,7 +30,8 @@ export function createRuntimeStore(directory: string, max_bytes: () => number) {
   })
   const pending = new Map<string, RuntimeLine[]>()
   const listeners = new Map<string, Set<Listener>>()
-  let timer: NodeJS.Timeout | undefined
+  /** Whether what waits will be written in a moment. */
+  let is_due = false
 
   /** Writes some of what waits of a log; false when it does not take more. */
   function write(id: string): boolean {
@@ -54,11 +55,13 @@ export function createRuntimeStore(directory: string, max_bytes: () => number) {
         const rest = pace.rest()
         if (rest) await rest
       }
-    timer = undefined
+    is_due = false
     if (pending.size > 0) flushSoon()
   }
   const flushSoon = () => {
-    timer ??= setTimeout(() => void flushInPieces(), FLUSH_MS).unref()
+    if (is_due) return
+    is_due = true
+    setTimeout(() => void flushInPieces(), FLUSH_MS).unref()
   }
   const latest = (id: string): number => pending.get(id)?.at(-1)?.seq ?? segments.latest(id)
 
