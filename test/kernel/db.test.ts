@@ -19,6 +19,23 @@ const rows = () => db.sql('SELECT n FROM t ORDER BY n').pluck().all()
 const add = (n: number) => db.sql('INSERT INTO t (n) VALUES (?)').run(n)
 
 describe('the database', () => {
+  it('says that it is another one after any write, of its own or of another program, and never after a look', () => {
+    const seen = new Set([db.state()])
+    rows()
+    expect(seen.has(db.state())).toBe(true)
+    const isNew = () => {
+      const state = db.state()
+      return !seen.has(state) && seen.add(state).has(state)
+    }
+    add(1)
+    expect(isNew()).toBe(true)
+    db.tx(() => void db.sql('DELETE FROM t').run())
+    expect(isNew()).toBe(true)
+    const other = openDb(join(directory, 'portreeve.db'))
+    other.sql('INSERT INTO t (n) VALUES (2)').run()
+    other.close()
+    expect([rows(), isNew(), isNew()]).toEqual([[2], true, false])
+  })
   it('keeps every acknowledged commit: write-ahead log, synchronous FULL, foreign keys on', () => {
     const pragma = (name: string) => db.raw.pragma(name, { simple: true })
     expect(
