@@ -11,7 +11,8 @@ import { createAudit } from '#server/audit/service'
 import { createChanges } from '#server/http/changes'
 import type { HttpPorts } from '#server/http/context'
 import { createIdempotency } from '#server/http/idempotency'
-import { createRequestTurns } from '#server/http/turns'
+import { createWatch } from '#server/http/standing'
+import { createEntrance, createRequestTurns } from '#server/http/turns'
 import { createIdentity } from '#server/identity/service'
 import { authorize, type Actor } from '#server/kernel/access'
 import { systemClock } from '#server/kernel/clock'
@@ -136,6 +137,8 @@ const serve = (authenticate: HttpPorts['http']['authenticate']) => {
     idempotency: createIdempotency(db, clock, secrets),
     bodies: createHeldBytes(held),
     answers: createHeldBytes(held),
+    watch: createWatch(db, clock),
+    enter: createEntrance(),
     turn: createRequestTurns(),
     changes: createChanges(clock),
     watch() {

@@ -9,6 +9,7 @@ import { createChanges } from './changes.ts'
 import type { HttpPorts } from './context.ts'
 import { createIdempotency } from './idempotency.ts'
 import type { DocumentFacts } from './openapi.ts'
+import { createWatch } from './standing.ts'
 import { createEntrance, createRequestTurns } from './turns.ts'
 
 /** Bytes of bodies under way: of one user, who sends eight of the largest at once, and of all together. */
@@ -23,9 +24,6 @@ const MOST_UNTAKEN = {
   of_all: 128 * 1024 * 1024,
   refusal: 'Too many large answers wait to be taken. Read them, then ask again.',
 }
-
-/** Sessions and keys also end by time: no request outlives them by more than this. */
-const MOMENT_MS = 1_000
 
 export default defineModule({
   name: 'http',
@@ -61,10 +59,7 @@ export default defineModule({
       turn: createRequestTurns(),
       changes: createChanges(clock),
       authenticate: use.identity.authenticate,
-      watch() {
-        const [state, at_ms] = [db.state(), clock.monotonic_ms()]
-        return () => clock.monotonic_ms() - at_ms < MOMENT_MS && db.state() === state
-      },
+      watch: createWatch(db, clock),
       client: use.identity.client,
       refresh: (actor) =>
         use.identity.actorOf(

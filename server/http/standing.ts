@@ -1,6 +1,17 @@
 import type { Readable } from 'node:stream'
 import type { Actor } from '#server/kernel/access'
+import type { Clock } from '#server/kernel/clock'
+import type { Db } from '#server/kernel/db'
 import type { HttpPorts } from './context.ts'
+
+/** Sessions and keys also end by time: no request outlives them by more than this. */
+const MOMENT_MS = 1_000
+
+/** `HttpPorts.watch` on the database that users, sessions, keys and roles are read from. */
+export const createWatch = (db: Pick<Db, 'state'>, clock: Pick<Clock, 'monotonic_ms'>) => () => {
+  const [state, at_ms] = [db.state(), clock.monotonic_ms()]
+  return () => clock.monotonic_ms() - at_ms < MOMENT_MS && db.state() === state
+}
 
 /** How often a right is asked for that may run out, or go with its resource, without anybody telling. */
 const ASK_MS = 30_000

@@ -7,6 +7,7 @@ import { createIdempotency } from '#server/http/idempotency'
 import { endpointsOf } from '#server/http/endpoint'
 import type { HttpPorts, RequestFacts } from '#server/http/context'
 import { data, IdParam, pagingEntries } from '#server/http/schemas'
+import { createWatch } from '#server/http/standing'
 import { createEntrance, createRequestTurns } from '#server/http/turns'
 import { createHeldBytes } from '#server/kernel/held-bytes'
 import { SECRET } from '#server/kernel/schemas'
@@ -318,10 +319,7 @@ export async function startTinyApi() {
       refused: (facts, code, actor) => refused.push({ code, actor: actor?.name, path: facts.path }),
       client: (peer) => ({ address: peer, secure: false }),
       cameByEdge: () => undefined,
-      watch() {
-        const state = kernel.db.state()
-        return () => kernel.db.state() === state
-      },
+      watch: createWatch(kernel.db, kernel.clock),
       refresh(actor) {
         if (ended.has(actor.name)) throw new ApiError('UNAUTHORIZED', 'Log in.')
         return actor
