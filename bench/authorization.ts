@@ -141,10 +141,6 @@ const serve = (authenticate: HttpPorts['http']['authenticate']) => {
     enter: createEntrance(),
     turn: createRequestTurns(),
     changes: createChanges(clock),
-    watch() {
-      const state = db.state()
-      return () => db.state() === state
-    },
     refused: () => undefined,
     client: identity.client,
     cameByEdge: () => undefined,
