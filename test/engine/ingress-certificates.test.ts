@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { Certificate } from '#server/platform/ingress/ingress'
 import { createSelfSigned } from '#server/platform/ingress/self-signed'
+import { createTestAuthority } from '#test/support/chains'
 import { openTestEdge, type TestEdge } from '../platform/ingress/edge.ts'
 import { shakeHands } from '../platform/ingress/https.ts'
 
@@ -35,4 +36,18 @@ test('a certificate is shown for however many names a project has, and with it e
   expect([await shown(names[0]!), await shown(names[499]!)]).toEqual(['*.wide.test', 'portreeve.invalid'])
   await edge.ingress.removeCertificate('wide')
   expect(await shown(names[0]!)).toBe('portreeve.invalid')
+})
+
+test('one that the edge does not load is left out, and every other one is shown', async () => {
+  const authority = createTestAuthority()
+  const key = authority.key()
+  const weak = {
+    id: 'weak',
+    names: ['weak.test'],
+    pem: authority.under('rsa:1024', key, ['weak.test']) + key,
+  }
+  authority.close()
+  await expect(edge.ingress.setCertificate(weak)).rejects.toThrow('The edge refused the certificate')
+  await edge.ingress.apply({ routes: [], certificates: [weak, certificate('two', 'two.test')] })
+  expect([await shown('weak.test'), await shown('two.test')]).toEqual(['portreeve.invalid', 'two.test'])
 })
