@@ -16,7 +16,7 @@ import { readSession } from './session-cookie.ts'
 /** What opening a WebSocket needs of the product. */
 export interface WebSocketParts {
   realtime: Realtime
-  http: Pick<HttpPorts['http'], 'log' | 'client' | 'refused' | 'refresh'>
+  http: Pick<HttpPorts['http'], 'log' | 'client' | 'enter' | 'refused' | 'refresh' | 'turn'>
   /**
    * Who opens it. Throws UNAUTHORIZED, CSRF_INVALID for a cookie of another origin, PASSWORD_CHANGE_REQUIRED.
    */
@@ -103,11 +103,14 @@ export function refusal(error: unknown, request_id: string, log: HttpPorts['http
 async function admit(upgrade: Upgrade, parts: WebSocketParts): Promise<Response | undefined> {
   const facts = factsOf(upgrade, parts)
   try {
+    await parts.http.enter(facts.address)
     const search = new URLSearchParams(upgrade._req.url?.split('?')[1] ?? '')
     const actor = await parts.authenticate(
       credentialsOf(upgrade, facts.secure, search.get('ticket') ?? undefined),
       facts,
     )
+    // Fifty that one user opens at once are begun one after the other; whose they are then is asked for at the end.
+    await parts.http.turn(actor.user_id)
     if (!parts.realtime.admits(actor.user_id))
       throw new ApiError('RATE_LIMITED', 'Too many connections are open. Close one first.', undefined, 10)
     upgrade.context.actor = actor

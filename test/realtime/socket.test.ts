@@ -132,6 +132,24 @@ describe('opening the WebSocket', () => {
       expect(statusOf(await upgrade(path, { authorization: `Bearer ${token}` }))).toBe(404)
     },
   )
+  it('waits for the turn of its user: fifty that are opened at once keep nobody waiting', async () => {
+    const { http } = api.services
+    const { turn } = http
+    let come: (() => void) | undefined
+    http.turn = (owner) => {
+      expect(owner).toMatch(/^usr_/)
+      return new Promise((resolve) => (come = resolve))
+    }
+    let is_answered = false
+    const answer = upgrade('/api/ws', { authorization: `Bearer ${token}` }).finally(
+      () => (is_answered = true),
+    )
+    await expect.poll(() => come).toBeDefined()
+    expect(is_answered).toBe(false)
+    come!()
+    expect(statusOf(await answer)).toBe(101)
+    http.turn = turn
+  })
   it('accepts a bearer token', async () => {
     expect(statusOf(await upgrade('/api/ws', { authorization: `Bearer ${token}` }))).toBe(101)
   })
