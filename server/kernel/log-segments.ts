@@ -128,7 +128,12 @@ export function createLogSegments<T extends NumberedLine>(
   return {
     latest: (id) => opened(id).seq,
     append(id, all) {
-      const file = opened(id)
+      let file: Open
+      try {
+        file = opened(id)
+      } catch {
+        return false
+      }
       // What was taken before the disk took no more is not written twice.
       const lines = all.filter(({ seq }) => seq > file.seq)
       const { bytes, count } = limits()
