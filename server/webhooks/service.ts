@@ -297,7 +297,7 @@ export function createWebhooks(options: WebhookOptions) {
       const row = getFor(actor, id)
       if (row.kind !== 'notification')
         throw conflict('Only notifications can be tested from here; let the forge send a test event.')
-      return testSend(actor, row)
+      return testSend(actor, () => getFor(actor, id))
     },
     deliveries(actor: Actor, id: string, status: Wanted, paging: Paging) {
       const hook = getFor(actor, id, 'read')

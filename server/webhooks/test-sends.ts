@@ -1,4 +1,5 @@
 import type { Actor } from '#server/kernel/access'
+import { requireStanding } from '#server/kernel/standing'
 import { createUserPool } from '#server/kernel/user-pool'
 import type { Mailboxes } from './mailboxes.ts'
 import type { WebhookRow } from './repository.ts'
@@ -22,9 +23,14 @@ export function createTestSends(
   mailboxes: Mailboxes,
 ) {
   const pool = createUserPool(POOL)
-  /** Throws RATE_LIMITED for one too many. */
-  return (actor: Actor, hook: WebhookRow): Promise<WebhookTest> =>
+  /**
+   * Throws RATE_LIMITED for one too many.
+   * @param find the webhook as it is when its turn has come, which may be a minute later; throws when it is gone.
+   */
+  return (actor: Actor, find: () => WebhookRow): Promise<WebhookTest> =>
     pool.run(actor.user_id, async () => {
+      requireStanding()
+      const hook = find()
       mailboxes.takeTest(actor, hook)
       const request = telling.requestFor(hook, telling.testNotice(hook))
       const { succeeded, response_status, duration_ms, detail } = await attemptRequest(request, tools)

@@ -414,6 +414,21 @@ describe('POST /api/webhooks/:id/test', () => {
     for (const response of owed) response.writeHead(200).end()
     expect((await Promise.all(tests.slice(0, 20))).map(({ status }) => status)).toEqual(Array(20).fill(200))
   })
+  it('that waited for its turn goes to no webhook that was deleted meanwhile', async () => {
+    const hook = await create({ config: { url: url.replace('/hook', '/hang') } })
+    const later = await create()
+    const test = ({ id }: { id: string }) => api.as('developer').post(`/api/webhooks/${id}/test`)
+    const first = Array.from({ length: 4 }, () => test(hook))
+    await arrived(4)
+    const waiting = test(later)
+    expect((await api.as('developer').delete(`/api/webhooks/${later.id}`)).status).toBeLessThan(300)
+    const owed = hanging!
+    hanging = undefined
+    for (const response of owed) response.writeHead(200).end()
+    await Promise.all(first)
+    expect((await waiting).status).toBe(404)
+    expect(received).toHaveLength(4)
+  })
   it('says whether the receiver took it, and nothing of what it said', async () => {
     const hook = await create()
     answers = [200, 403]
