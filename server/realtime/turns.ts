@@ -1,3 +1,5 @@
+import { apart } from '#server/kernel/standing'
+
 /** Why a task did not go on by itself. */
 export type Progress =
   /** There is more to do at once. */
@@ -32,7 +34,9 @@ const SLICE_MS = 5
 /** After this blocked tasks are tried again. */
 const BLOCKED_MS = 50
 
-const later = (fn: () => void, delay_ms: number): void => void setTimeout(fn, delay_ms).unref()
+/** Apart from the request that set it off: what is done then is done for others, whose right is another one. */
+const later = (fn: () => void, delay_ms: number): void =>
+  apart(() => void setTimeout(fn, delay_ms).unref())
 
 /** Owners take turns, whatever each of them has asked for; a slice of work is followed by a rest as long. */
 export function createTurns({ now, defer = later }: TurnsOptions): Turns {
