@@ -1,7 +1,7 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterEach, beforeEach, expect, it } from 'vitest'
+import { afterEach, beforeEach, it } from 'vitest'
 import { createRuntimeStore } from '#server/runtime-logs/store'
 import { poll } from '#test/support/poll'
 
