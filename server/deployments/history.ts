@@ -86,7 +86,9 @@ export function createHistory(parts: HistoryParts) {
   function survivorsOf(app_id: string, entries: ReadonlyMap<string, Entry>) {
     const origins = originsIn(entries)
     const stay = new Set([...neededOf(app_id), ...rollbacksOf(app_id, origins)])
-    const last = Math.max(...[...entries.values()].map(({ number }) => number))
+    // Read in the order of their numbers. As arguments of a function there may be too many of them.
+    let last = 0
+    for (const { number } of entries.values()) last = number
     for (const { id, number } of entries.values()) if (number > last - kept) stay.add(id)
     const renamed = new Map<string, string>()
     for (const id of [...stay]) {

@@ -107,6 +107,21 @@ describe('deployments of an app that are more than so many', () => {
     expect(rolled_back_to).toBe(first)
   })
 
+  it('may be more than a function takes arguments', async () => {
+    const [first] = await live('v1')
+    const { db } = api.kernel
+    db.raw
+      .prepare(
+        `WITH RECURSIVE n (i) AS (VALUES (10) UNION ALL SELECT i + 1 FROM n WHERE i < 150000)
+         INSERT INTO deployments (id, app_id, project_id, number, status, trigger, request, created_at, finished_at)
+         SELECT 'dep_' || i, app_id, project_id, i, 'failed', 'push', '{}', created_at, created_at
+         FROM n, deployments WHERE id = (SELECT min(id) FROM deployments)`,
+      )
+      .run()
+    expect(await forget(149_990)).toEqual({ count: 1, forgotten: ['dep_10'] })
+    expect((await api.as('viewer').get(`/api/deployments/${first}`)).status).not.toBe(500)
+  })
+
   it('are found by the counters of apps: no deployment is read of an app that has few', () => {
     const { db } = api.kernel
     const plans = plansOf(db, () => forget(1_000))
