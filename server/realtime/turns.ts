@@ -35,8 +35,7 @@ const SLICE_MS = 5
 const BLOCKED_MS = 50
 
 /** Apart from the request that set it off: what is done then is done for others, whose right is another one. */
-const later = (fn: () => void, delay_ms: number): void =>
-  apart(() => void setTimeout(fn, delay_ms).unref())
+const later = (fn: () => void, delay_ms: number): void => apart(() => void setTimeout(fn, delay_ms).unref())
 
 /** Owners take turns, whatever each of them has asked for; a slice of work is followed by a rest as long. */
 export function createTurns({ now, defer = later }: TurnsOptions): Turns {
