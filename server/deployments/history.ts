@@ -20,7 +20,7 @@ interface Entry {
 export interface HistoryParts {
   db: Db
   deployments: Pick<DeploymentRepository, 'lastGood' | 'lastUncached' | 'lastBranched' | 'unfinished'>
-  releases: Pick<Releases, 'neededDeployments' | 'deploymentOf' | 'proven'>
+  releases: Pick<Releases, 'deploymentsOf' | 'deploymentOf' | 'kept' | 'proven'>
   /** What of an app serves; undefined when there is no such app. */
   app(id: string): { live_deployment_id: string | null; live_release_id: string | null } | undefined
   /** A deployment is gone. */
@@ -64,20 +64,25 @@ export function createHistory(parts: HistoryParts) {
     }
   }
 
-  /** Deployments that something is made of, or will be: what serves, what can be rolled back to, what is asked for. */
-  function neededOf(app_id: string): string[] {
+  type Ids = (string | null | undefined)[]
+  /** What serves and what is asked for, which may be something old from one moment to the next. */
+  function inUseOf(app_id: string): Ids {
     const app = parts.app(app_id)
     const open = deployments.unfinished(app_id)
-    const ids = [
+    return [
       app?.live_deployment_id,
-      ...releases.neededDeployments(app_id, app?.live_release_id ?? null),
+      ...(app?.live_release_id ? releases.deploymentsOf([app.live_release_id]) : []),
       ...open.flatMap((row) => [row.id, requestOf(row).from_deployment]),
-      deployments.lastGood({ app_id, number: Number.MAX_SAFE_INTEGER }),
-      deployments.lastUncached(app_id),
-      deployments.lastBranched(app_id),
     ]
-    return ids.filter((id) => id !== undefined && id !== null)
   }
+  /** What can be rolled back to, and what is looked up: the newest of its kind, which nothing older becomes. */
+  const lookedUpOf = (app_id: string): Ids => [
+    ...releases.deploymentsOf(releases.kept(app_id).map(({ id }) => id)),
+    deployments.lastGood({ app_id, number: Number.MAX_SAFE_INTEGER }),
+    deployments.lastUncached(app_id),
+    deployments.lastBranched(app_id),
+  ]
+  const isId = (id: Ids[number]): id is string => typeof id === 'string'
 
   /**
    * Which deployments stay, and which of them lose the one that they took their release from: they name the one that
@@ -85,7 +90,9 @@ export function createHistory(parts: HistoryParts) {
    */
   function survivorsOf(app_id: string, entries: ReadonlyMap<string, Entry>) {
     const origins = originsIn(entries)
-    const stay = new Set([...neededOf(app_id), ...rollbacksOf(app_id, origins)])
+    const stay = new Set(
+      [...inUseOf(app_id), ...lookedUpOf(app_id), ...rollbacksOf(app_id, origins)].filter(isId),
+    )
     // Read in the order of their numbers. As arguments of a function there may be too many of them.
     let last = 0
     for (const { number } of entries.values()) last = number
@@ -111,10 +118,10 @@ export function createHistory(parts: HistoryParts) {
     return proven.slice(at, at + MOST_COMPARED).map(({ deployment_id }) => deployment_id)
   }
 
-  /** Forgets some, unless they are needed by now. */
+  /** Forgets some, unless they are used by now. To look for all that is needed would read every deployment each time. */
   const forget = (app_id: string, ids: readonly string[]): void =>
     db.tx(() => {
-      const needed = new Set(neededOf(app_id))
+      const needed = new Set(inUseOf(app_id))
       for (const id of ids) {
         if (needed.has(id)) continue
         const { changes } = db.sql('DELETE FROM deployments WHERE id = ? AND finished_at IS NOT NULL').run(id)

@@ -264,8 +264,8 @@ export function createReleases(
     /** Deployment that made a release. */
     deploymentOf: (id: string) =>
       db.sql('SELECT deployment_id FROM releases WHERE id = ?').pluck().get(id) as string | undefined,
-    /** Deployments of releases of an app that serve or whose images are kept, and of those that made their services. */
-    neededDeployments: (app_id: string, live_id: string | null): string[] =>
+    /** Deployments of these releases, and of those that made their services. */
+    deploymentsOf: (ids: readonly string[]): string[] =>
       db
         .sql(
           `WITH needed AS (SELECT id, deployment_id, settings FROM releases
@@ -275,7 +275,7 @@ export function createReleases(
              SELECT service.value ->> 'made_by' FROM needed, json_each(needed.settings, '$.stack') AS service)`,
         )
         .pluck()
-        .all(JSON.stringify([live_id, ...keptOf(app_id).map(({ id }) => id)])) as string[],
+        .all(JSON.stringify(ids)) as string[],
     /** Images that releases to roll back to, and those that are being made, need. */
     neededImages(): string[] {
       const apps = db.sql('SELECT DISTINCT app_id FROM releases').pluck().all() as string[]

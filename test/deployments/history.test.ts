@@ -107,6 +107,30 @@ describe('deployments of an app that are more than so many', () => {
     expect(rolled_back_to).toBe(first)
   })
 
+  it('are looked through once, however many are to be forgotten', async () => {
+    api.fakes.engine.behave(() => true, { build: 'fail' })
+    await live('v1')
+    const { db } = api.kernel
+    db.raw
+      .prepare(
+        `WITH RECURSIVE n (i) AS (VALUES (10) UNION ALL SELECT i + 1 FROM n WHERE i < 200)
+         INSERT INTO deployments (id, app_id, project_id, number, status, trigger, request, created_at, finished_at)
+         SELECT 'dep_' || i, app_id, project_id, i, 'failed', 'push', '{}', created_at, created_at
+         FROM n, deployments WHERE id = (SELECT min(id) FROM deployments)`,
+      )
+      .run()
+    let asked = 0
+    const sql = db.sql
+    db.sql = (text) => {
+      if (text.includes('no_cache') || text.includes('MAX(rowid)')) asked += 1
+      return sql(text)
+    }
+    const { count } = await forget(10)
+    db.sql = sql
+    expect(count).toBe(181)
+    expect(asked).toBe(2)
+  })
+
   it('may be more than a function takes arguments', async () => {
     const [first] = await live('v1')
     const { db } = api.kernel
