@@ -47,7 +47,8 @@ host_rules_shared() {
     if [ -e "$entry" ] && kill -0 "${pid%%.*}" 2> /dev/null; then return 0; fi
   done
   client=$(engine_client) || return 1
-  timeout 20 "$client" ps --all --filter label=portreeve.managed=true --format '{{.Label "portreeve.installation"}}' 2> /dev/null | grep . | grep -qvxF -- "$1"
+  # Read to the end: whoever goes at the first line lets what writes before it fail, and the whole with that.
+  [ -n "$(timeout 20 "$client" ps --all --filter label=portreeve.managed=true --format '{{.Label "portreeve.installation"}}' 2> /dev/null | grep . | grep -vxF -- "$1")" ]
 }
 
 # Starts an engine of its own: socket, state and images in folders that belong to nobody else. Prints nothing when it succeeds.

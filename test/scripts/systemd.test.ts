@@ -119,6 +119,9 @@ test('an uninstall leaves the firewall rules while another installation runs her
   expect(run(uninstall)).toContain('removed')
   engine('a1', 'b2')
   expect(run(uninstall)).not.toContain('removed')
+  // However many of them there are: more than one buffer of what comes before.
+  engine(...Array.from({ length: 5_000 }, () => 'installation_of_somebody_else'))
+  expect(run(uninstall)).not.toContain('removed')
   engine('a1')
   writeFileSync(join(register, `${process.pid}.00000000-0000-0000-0000-000000000000.1`), '{}')
   expect(run(uninstall)).not.toContain('removed')
