@@ -48,4 +48,10 @@ describe('checks that are due', () => {
     for (let round = 0; round < 10; round += 1) for (const { leave } of takeAll()) leave()
     expect(line.isToBeRead()).toBe(true)
   })
+  it('are read again also while those of another project hang', () => {
+    line.fill([...due('hangs', 30), ...due('many', 30)])
+    for (let round = 0; round < 12; round += 1)
+      for (const { id, leave } of takeAll()) if (id.startsWith('many')) leave()
+    expect(line.isToBeRead()).toBe(true)
+  })
 })

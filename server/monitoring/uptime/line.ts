@@ -29,7 +29,8 @@ export function createLine(clock: Pick<Clock, 'monotonic_ms'>) {
   const pace = createBudget(clock, PACE)
   const under_way = new Map<string, number>()
   let waiting = new Map<string, string[]>()
-  let is_more = false
+  /** Those of which more may be due than was read. */
+  let full: string[] = []
   let count = 0
 
   function next(): string | undefined {
@@ -53,10 +54,10 @@ export function createLine(clock: Pick<Clock, 'monotonic_ms'>) {
         if (line) line.push(id)
         else waiting.set(project_id, [id])
       }
-      is_more = [...waiting.values()].some(({ length }) => length >= READ_AT_ONCE)
+      full = [...waiting].flatMap(([project_id, line]) => (line.length >= READ_AT_ONCE ? [project_id] : []))
     },
-    /** Whether more may be due than was read, and all that was read has begun. */
-    isToBeRead: (): boolean => is_more && waiting.size === 0,
+    /** Whether more of a project may be due than was read, and all of it that was read has begun. */
+    isToBeRead: (): boolean => full.some((project_id) => !waiting.has(project_id)),
     /** Whether the next check waits for nothing but its time: come again in a moment. */
     isPaced: (): boolean => !pace.isLeft() && next() !== undefined,
     /** Takes the next check that has a place; undefined while there is none. Call `leave` when it has ended. */

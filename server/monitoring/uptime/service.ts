@@ -152,9 +152,9 @@ export function createUptime({ db, clock, log, events, audit, policy, tools, por
 
   /** Looks, unless somebody has changed or removed the check since it was read. True when it may go on. */
   const lookAt = async (id: string): Promise<boolean> => {
-    const row = checks.find(id)
-    if (!row || row.enabled === 0) return true
     try {
+      const row = checks.find(id)
+      if (!row || row.enabled === 0) return true
       const { error, latency_ms } = await probe(row, probing)
       note(id, error, latency_ms)
       return true
