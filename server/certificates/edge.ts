@@ -221,6 +221,10 @@ export function createEdgeCertificates({
       shown = undefined
       return entries.map(({ certificate }) => certificate)
     },
+    /** Which of them it did not take, maybe only at that moment: they are not shown, and the next sync tries again. */
+    refused(ids: readonly string[]): void {
+      for (const id of ids) remember(id, undefined)
+    },
   }
 }
 export type EdgeCertificates = ReturnType<typeof createEdgeCertificates>

@@ -259,6 +259,8 @@ export function createCertificates(options: CertificateOptions) {
       }),
     /** Every certificate that the edge has to show, for its whole state at the start. */
     forEdge: edge.all,
+    /** Hears which of these the edge did not take: they are handed over again by the next pass. */
+    refusedByEdge: edge.refused,
     /** Hands over what changed; rejects when the edge does not take it. */
     sync: (): Promise<void> => edge.sync(),
     isServed: edge.isServed,

@@ -45,7 +45,7 @@ export interface DeploymentNeeds {
   backups: { final: FinalBackups }
   apps: AppsDomain
   builds: BuildsDomain
-  certificates: Pick<Certificates, 'forEdge'>
+  certificates: Pick<Certificates, 'forEdge' | 'refusedByEdge'>
   disk: Pick<DiskService, 'makeRoom'>
   domains: Pick<Domains, 'routes' | 'activate' | 'followWeb' | 'followServices'>
   env: Pick<Variables, 'forRelease' | 'add' | 'hasVariable'>
@@ -100,6 +100,7 @@ function deployPorts(
     },
     platformRoutes: () => use.ingress.routes(),
     certificates: () => use.certificates.forEdge(),
+    certificatesRefused: (ids) => use.certificates.refusedByEdge(ids),
     routed: (domain_ids) => use.domains.activate(domain_ids),
     gitCredential: (app) => use.git_credentials.forUrl(app.project_id, app.configuration.git_url ?? '', app),
     // A fork must not run or build on private images that the installation can read.

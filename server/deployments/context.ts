@@ -25,6 +25,7 @@ export function createDeployContext(
       routes: ports.routes,
       others: ports.platformRoutes,
       certificates: ports.certificates,
+      certificatesRefused: ports.certificatesRefused,
       routed: ports.routed,
       async current(app_id) {
         const app = apps.get(app_id)

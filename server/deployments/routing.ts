@@ -20,6 +20,8 @@ export interface RoutingOptions {
   others(): Route[]
   /** Every certificate that the edge has to show. */
   certificates(): Certificate[]
+  /** Hears of certificates among these that the edge did not take. */
+  certificatesRefused(ids: readonly string[]): void
   /**
    * What should serve an app according to the rows, for apps that this process has not routed yet; undefined
    * for one that is being deleted.
@@ -41,6 +43,7 @@ export function createRouting({
   routes,
   others,
   certificates,
+  certificatesRefused,
   current,
   routed,
 }: RoutingOptions) {
@@ -122,7 +125,9 @@ export function createRouting({
           routes: [...others(), ...all.flatMap((app) => app.routes)],
           certificates: certificates(),
         })
-        const refused = new Set((await ingress.status()).refused?.map((route) => route.route_id))
+        const status = await ingress.status()
+        const refused = new Set(status.refused?.map((route) => route.route_id))
+        certificatesRefused(status.refused_certificates ?? [])
         targets.clear()
         applied.clear()
         unfinished.clear()

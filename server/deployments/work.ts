@@ -73,6 +73,8 @@ export interface DeployPorts {
   platformRoutes(): Route[]
   /** Every certificate that the edge has to show. */
   certificates(): Certificate[]
+  /** Hears of certificates among these that the edge did not take. */
+  certificatesRefused(ids: readonly string[]): void
   /** Hears of domains that the edge serves now. */
   routed(domain_ids: string[]): void
   gitCredential(app: DeployedApp): GitCredential | undefined

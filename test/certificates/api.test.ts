@@ -57,6 +57,22 @@ describe('a domain with the SSL mode acme', () => {
   })
 })
 
+it('one that the edge does not take at its start is not said to be shown, and handed over by the next pass', async () => {
+  const id = await provenDomain('hiccup.example.com', { ssl_mode: 'acme' })
+  await settle()
+  const [certificate] = (await api.as('viewer').get('/api/certificates')).body.data
+  api.fakes.ingress.refuseNext(certificate.id)
+  await api.services.deployments.reconciler.applyEdge()
+  const shown = async () =>
+    (await api.as('viewer').get(`/api/certificates/${certificate.id}`)).body.data.hostnames
+  expect(await shown()).toEqual([])
+  await api.services.certificates.pass()
+  expect(api.fakes.ingress.certificates.has(certificate.id)).toBe(true)
+  expect(await shown()).toEqual(['hiccup.example.com'])
+  await api.as('owner').delete(`/api/domains/${id}`)
+  await settle()
+})
+
 describe('a name that two apps share by their paths', () => {
   it.each(['acme', 'self_signed'])(
     'keeps its certificate (%s) when the domain goes that it was made for, at once and when the app goes',

@@ -34,6 +34,7 @@ beforeEach(() => {
       })),
     others: () => [],
     certificates: () => [],
+    certificatesRefused: () => undefined,
     current: async (app_id) => current[app_id],
     routed: (ids) => void routed.push(...ids),
   })

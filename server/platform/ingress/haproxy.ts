@@ -82,6 +82,7 @@ export function createHaproxyIngress(options: HaproxyIngressOptions): Ingress {
   const exclusively = createQueue()
   let opened: EdgeStore | undefined
   let refused: RefusedRoute[] = []
+  let refused_certificates: string[] = []
 
   const open = async (): Promise<EdgeStore> =>
     (opened ??= await openEdgeStore({ directory, settings, check: container.check }))
@@ -172,8 +173,9 @@ export function createHaproxyIngress(options: HaproxyIngressOptions): Ingress {
         else await change(store, changes)
         await runtime.sync(store.everything(await runtime.entries()))
         const complaints = desired.certificates ? await certificates.replace(store, desired.certificates) : []
-        for (const complaint of complaints)
-          options.log.error('The edge goes on without a certificate', { complaint })
+        for (const { certificate_id, message } of complaints)
+          options.log.error('The edge goes on without a certificate', { certificate_id, complaint: message })
+        refused_certificates = complaints.map(({ certificate_id }) => certificate_id)
         refused = sorted.refused
         for (const { route_id, message } of refused) options.log.warn(message, { route_id })
       }),
@@ -205,7 +207,7 @@ export function createHaproxyIngress(options: HaproxyIngressOptions): Ingress {
     traffic: () => exclusively(async () => traffic.collect((await open()).table.routes)),
     followRequests: (following) => requests.follow(following),
     followWakes: (following) => listenForWakes({ directory, log: options.log, ...following }),
-    status: async () => ({ ...(await launcher.status()), refused }),
+    status: async () => ({ ...(await launcher.status()), refused, refused_certificates }),
     close: () => exclusively(async () => undefined),
   }
 }

@@ -224,6 +224,8 @@ export interface IngressStatus {
   message?: string
   /** Routes that the last `apply` left out, each with the reason. */
   refused?: RefusedRoute[]
+  /** Ids of certificates that the last `apply` left out; they are to be set once more. */
+  refused_certificates?: string[]
 }
 export interface RefusedRoute {
   route_id: string

@@ -35,6 +35,8 @@ export interface FakeIngress extends Ingress {
   readonly calls: readonly FakeIngressCall[]
   /** The next call of this method throws this error and changes nothing. */
   failNext(method: keyof Ingress, message: string): void
+  /** The next `apply` leaves this certificate out. */
+  refuseNext(certificate_id: string): void
   /**
    * Pretends that a server still holds so many requests; without it, the real requests of the proxy count.
    */
@@ -54,6 +56,8 @@ export function createFakeIngress(): FakeIngress {
   const routesAt = (hostname: string) =>
     [...routes.values()].filter((route) => hostPathsOf(route).some(([name]) => name === hostname))
   let refused: RefusedRoute[] = []
+  let refused_certificates: string[] = []
+  const refusing = new Set<string>()
   let running = false
   let certificates = new Map<string, Certificate>()
   const challenges = new Map<string, string>()
@@ -94,6 +98,7 @@ export function createFakeIngress(): FakeIngress {
     challenges,
     calls,
     failNext: (method, message) => void failures.set(method, message),
+    refuseNext: (certificate_id) => void refusing.add(certificate_id),
     hold: (address, port, connections) => void held.set(`${address} ${port}`, connections),
     answered,
     listen: () => proxy.listen(),
@@ -109,6 +114,8 @@ export function createFakeIngress(): FakeIngress {
       for (const certificate of state.certificates ?? []) checkCertificate(certificate)
       if (state.certificates)
         certificates = new Map(state.certificates.map((certificate) => [certificate.id, certificate]))
+      refused_certificates = [...refusing].filter((id) => certificates.delete(id))
+      refusing.clear()
     },
     async setCertificate(certificate) {
       called('setCertificate', certificate)
@@ -162,7 +169,7 @@ export function createFakeIngress(): FakeIngress {
     },
     async status() {
       called('status')
-      return { running, version: 'fake', refused }
+      return { running, version: 'fake', refused, refused_certificates }
     },
     async close() {
       called('close')

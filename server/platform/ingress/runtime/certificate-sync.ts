@@ -15,7 +15,11 @@ export interface CertificateSync {
    * Makes these all there are. One that the edge refuses must not keep the others from it: it is left out, and the
    * edge's complaint is among those that are returned.
    */
-  replace(store: EdgeStore, certificates: Certificate[]): Promise<string[]>
+  replace(store: EdgeStore, certificates: Certificate[]): Promise<Complaint[]>
+}
+export interface Complaint {
+  certificate_id: string
+  message: string
 }
 
 export function createCertificateSync(runtime: CertificateRuntime): CertificateSync {
@@ -55,17 +59,19 @@ export function createCertificateSync(runtime: CertificateRuntime): CertificateS
   }
 
   /** Finds out which ones the edge refuses: what it has of these stays, and each other one is tried by itself. */
-  async function replaceOneByOne(store: EdgeStore, certificates: Certificate[]): Promise<string[]> {
+  async function replaceOneByOne(store: EdgeStore, certificates: Certificate[]): Promise<Complaint[]> {
     const paths = new Set(certificates.flatMap(storedAs).map(({ path }) => path))
     await change(
       store,
       [...store.certificates.values()].filter(({ path }) => paths.has(path)),
       new Map(),
     )
-    const complaints: string[] = []
+    const complaints: Complaint[] = []
     for (const certificate of certificates) {
       if (storedAs(certificate).every(({ path }) => store.certificates.has(path))) continue
-      await set(store, certificate).catch((error: Error) => complaints.push(error.message))
+      await set(store, certificate).catch(({ message }: Error) =>
+        complaints.push({ certificate_id: certificate.id, message }),
+      )
     }
     return complaints
   }

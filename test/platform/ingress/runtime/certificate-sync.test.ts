@@ -34,7 +34,9 @@ test('one certificate that the edge refuses keeps no other from it, at a start a
   const kept = certificate('kept')
   await sync.set(store, kept)
   const complaints = await sync.replace(store, [certificate('bad'), kept, certificate('new')])
-  expect(complaints).toEqual(['The edge refused the certificate of bad.test.'])
+  expect(complaints).toEqual([
+    { certificate_id: 'bad', message: 'The edge refused the certificate of bad.test.' },
+  ])
   const list = await readFile(join(directory, CERTIFICATE_LIST), 'utf8')
   expect([...list.matchAll(/ (\S+)$/gm)].map(([, name]) => name).sort()).toEqual(['kept.test', 'new.test'])
   // A key that nothing needs does not stay on the disk.
