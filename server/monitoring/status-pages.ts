@@ -79,12 +79,17 @@ export function createStatusPages(options: StatusPageOptions) {
   const keptOr = (slug: string, kind: 'html' | 'feed', make: (content: StatusPage) => string) => {
     const key = `${kind} ${slug}`
     const known = kept.get(key)
-    // One that is older is better than none.
-    if (known && (known.until_ms > clock.monotonic_ms() || !making.isLeft())) return known.bytes
+    if (known && known.until_ms > clock.monotonic_ms()) return known.bytes
     const row = bySlug(slug)
-    if (!row) return undefined
-    if (!making.isLeft())
+    if (!row) {
+      forget(key)
+      return undefined
+    }
+    if (!making.isLeft()) {
+      // One that is older is better than none.
+      if (known) return known.bytes
       throw new ApiError('UNAVAILABLE', 'Too many status pages are asked for. Come again soon.', undefined, 5)
+    }
     const content = contentOf(row)
     making.spend(content.checks.length + 1)
     const bytes = Buffer.from(make(content))

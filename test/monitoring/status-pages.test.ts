@@ -45,3 +45,14 @@ it('status pages of many projects, asked for in turn by whoever likes, are made 
   expect(answered().slice(0, 30)).toEqual(first)
   expect(made).toBeLessThanOrEqual(101)
 })
+
+it('a page that is gone is not shown once more because others are asked for too often', () => {
+  const slugs = Array.from({ length: PAGES }, (_, at) => pages.pathOf(`prj_${at}`).slice('/status/'.length))
+  for (const slug of slugs.slice(0, 30)) expect(pages.html(slug)).toBeDefined()
+  expect(() => pages.html(slugs[30]!)).toThrow('Too many status pages')
+  kernel.clock.advance(10_001)
+  for (const slug of slugs.slice(31, 61)) pages.html(slug)
+  expect(() => pages.html(slugs[62]!)).toThrow('Too many status pages')
+  kernel.db.raw.prepare('DELETE FROM status_pages WHERE slug = ?').run(slugs[0])
+  expect(pages.html(slugs[0]!)).toBeUndefined()
+})
