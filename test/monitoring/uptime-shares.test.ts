@@ -71,3 +71,16 @@ describe('a hostile target of uptime checks', () => {
     await poll(async () => (await get(own)).status === 'up')
   })
 })
+
+it('a check that was under way when it was read as due is not looked at once more as it ends', async () => {
+  for (let at = 0; at < 3; at += 1)
+    await add({ name: `hang ${at}`, kind: 'tls', target: target(), timeout_s: 60 })
+  api.services.monitoring.uptime.wake()
+  await poll(() => sockets.size === 3)
+  // The next sample comes while they hang.
+  api.services.monitoring.uptime.wake()
+  hangs = false
+  for (const socket of sockets) socket.destroy()
+  await api.services.monitoring.uptime.idle()
+  expect(sockets.size).toBe(3)
+})

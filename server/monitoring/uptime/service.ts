@@ -150,11 +150,17 @@ export function createUptime({ db, clock, log, events, audit, policy, tools, por
     record(actor, 'delete', row, null)
   }
 
-  /** Looks, unless somebody has changed or removed the check since it was read. True when it may go on. */
+  /** A time that lies further ahead was written down by a clock that was wrong. */
+  const ahead = () => new Date(clock.now() + 2 * LONGEST_INTERVAL_S * 1000).toISOString()
+
+  /**
+   * Looks, unless somebody has changed or removed the check since it was read, or it was under way then and has
+   * ended by now. True when it may go on.
+   */
   const lookAt = async (id: string): Promise<boolean> => {
     try {
       const row = checks.find(id)
-      if (!row || row.enabled === 0) return true
+      if (!row || row.enabled === 0 || (row.next_at > clock.iso() && row.next_at <= ahead())) return true
       const { error, latency_ms } = await probe(row, probing)
       note(id, error, latency_ms)
       return true
@@ -186,8 +192,7 @@ export function createUptime({ db, clock, log, events, audit, policy, tools, por
     paced = setTimeout(begin, PAUSE_MS).unref()
   }
   const wake = (): void => {
-    const ahead = new Date(clock.now() + 2 * LONGEST_INTERVAL_S * 1000).toISOString()
-    line.fill(checks.due(clock.iso(), ahead, READ_AT_ONCE))
+    line.fill(checks.due(clock.iso(), ahead(), READ_AT_ONCE))
     begin()
   }
 
