@@ -132,13 +132,14 @@ export async function setup(env: Environment, options: SetupOptions): Promise<vo
 function installationName(data: string): string | undefined {
   const path = join(data, 'portreeve.db')
   if (!existsSync(path)) return undefined
-  const db = openDb(path)
+  let db: ReturnType<typeof openDb> | undefined
   try {
+    db = openDb(path)
     return createMeta(db).get('installation')
   } catch {
     return undefined
   } finally {
-    db.close()
+    db?.close()
   }
 }
 

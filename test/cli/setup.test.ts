@@ -63,6 +63,14 @@ describe('an uninstall', () => {
     )
     expect(remains({ ...places, data: '/var/lib/portreeve' }).at(-1)).toBe('rm -r /var/lib/portreeve')
   })
+  it('names the folder of the data also where the database is damaged', () => {
+    writeFileSync(
+      join(folder, 'portreeve.db'),
+      'no database at all, for more than one page of it'.repeat(200),
+    )
+    const lines = remains({ program: '/p', data_link: '/d', settings: '/s', cache: '/c', data: folder })
+    expect(lines).toEqual([`docker rm -f ${edgeName(join(folder, 'ingress'))}`, `rm -r ${folder}`])
+  })
   it('names what this installation has on the engine, and nothing of another one', () => {
     const db = openDb(join(folder, 'portreeve.db'))
     migrate(db, readMigrations(ROOT))
