@@ -2,40 +2,50 @@ import { relative } from 'node:path'
 import { BaseSequencer, type TestSpecification } from 'vitest/node'
 
 /**
- * Seconds that files took on a quiet machine, where they are far from the usual ones. Wrong numbers only make
- * one lane wait for the other.
+ * Seconds that files took beside the other lanes, where they are far from the usual ones: what a run tells in its
+ * last lines. Wrong numbers only make one lane wait for the other.
  */
 const SECONDS: Record<string, number> = {
-  'test/e2e/backups.test.ts': 70,
-  'test/e2e/binary.test.ts': 65,
-  'test/e2e/certificates.test.ts': 18,
-  'test/e2e/client.test.ts': 65,
-  'test/e2e/compose.test.ts': 56,
-  'test/e2e/crash.test.ts': 16,
-  'test/e2e/cron.test.ts': 18,
-  'test/e2e/dashboard-terminal.test.ts': 22,
-  'test/e2e/dashboard.test.ts': 124,
-  'test/e2e/databases.test.ts': 38,
-  'test/e2e/event-loop.test.ts': 25,
-  'test/e2e/flood.test.ts': 14,
-  'test/e2e/install.test.ts': 31,
-  'test/e2e/isolation.test.ts': 18,
-  'test/e2e/move.test.ts': 36,
-  'test/e2e/previews.test.ts': 35,
-  'test/e2e/private-sources.test.ts': 18,
-  'test/e2e/runtime-logs.test.ts': 30,
-  'test/e2e/scaling.test.ts': 33,
-  'test/e2e/secret-canary.test.ts': 45,
-  'test/e2e/sockets.test.ts': 35,
-  'test/e2e/story.test.ts': 56,
-  'test/e2e/templates.test.ts': 225,
-  'test/e2e/upgrade.test.ts': 63,
-  'test/e2e/volume-backups.test.ts': 34,
-  'test/engine/database-engines.test.ts': 25,
-  'test/engine/engine-contract.test.ts': 41,
-  'test/engine/generated-dockerfiles.test.ts': 90,
+  'test/e2e/access-log.test.ts': 19,
+  'test/e2e/backups.test.ts': 134,
+  'test/e2e/binary.test.ts': 205,
+  'test/e2e/certificates.test.ts': 79,
+  'test/e2e/client.test.ts': 90,
+  'test/e2e/compose.test.ts': 83,
+  'test/e2e/crash.test.ts': 43,
+  'test/e2e/cron.test.ts': 47,
+  'test/e2e/dashboard-terminal.test.ts': 39,
+  'test/e2e/dashboard.test.ts': 202,
+  'test/e2e/databases.test.ts': 71,
+  'test/e2e/domains.test.ts': 17,
+  'test/e2e/engine-fetches.test.ts': 21,
+  'test/e2e/event-loop.test.ts': 55,
+  'test/e2e/flood.test.ts': 34,
+  'test/e2e/install.test.ts': 98,
+  'test/e2e/isolation.test.ts': 38,
+  'test/e2e/move.test.ts': 40,
+  'test/e2e/previews.test.ts': 83,
+  'test/e2e/private-images.test.ts': 28,
+  'test/e2e/private-sources.test.ts': 44,
+  'test/e2e/rotate-key.test.ts': 30,
+  'test/e2e/runtime-logs.test.ts': 52,
+  'test/e2e/scaling.test.ts': 44,
+  'test/e2e/secret-canary.test.ts': 98,
+  'test/e2e/sockets.test.ts': 54,
+  'test/e2e/start-faults.test.ts': 17,
+  'test/e2e/story.test.ts': 104,
+  'test/e2e/templates.test.ts': 351,
+  'test/e2e/upgrade.test.ts': 106,
+  'test/e2e/variables.test.ts': 36,
+  'test/e2e/volume-backups.test.ts': 69,
+  'test/e2e/volumes.test.ts': 26,
+  'test/engine/database-engines.test.ts': 38,
+  'test/engine/engine-containers.test.ts': 31,
+  'test/engine/engine-contract.test.ts': 61,
+  'test/engine/generated-dockerfiles.test.ts': 176,
+  'test/engine/ingress-rules.test.ts': 18,
 }
-const USUAL_S = 10
+const USUAL_S = 8
 
 /**
  * Which of `files` the lane `index` (from 1) of `count` runs: the longest first, each to the lane that has least
