@@ -66,7 +66,7 @@ const TOO_SLOW = 'The connection is too slow. Connect again and go on from the l
 /** Creates the hub. It knows connections as `Peer`s, so that tests need no socket. */
 export function createRealtime(
   ports: RealtimePorts,
-  options: TurnsOptions = { now: () => performance.now() },
+  options: TurnsOptions = { now: ports.clock.monotonic_ms },
 ): Realtime {
   const { clock } = ports
   const connections = new Map<Peer, Connection>()
