@@ -1,4 +1,5 @@
 import { ApiError } from '#server/kernel/errors'
+import { createLines } from '#server/kernel/lines'
 
 /** Requests of one user that may wait for their turn: more than any page or program has under way. */
 const MOST_WAITING = 500
@@ -49,32 +50,26 @@ const LOOKED_AT_ONCE = 50
  * out who they are, which takes a tenth of a millisecond: hundreds that arrive at once would have that done together.
  */
 export function createEntrance(at_once = LOOKED_AT_ONCE) {
-  const waiting = new Map<string, (() => void)[]>()
+  const waiting = createLines()
   let looked_at = 0
   const next = (): void => {
     looked_at = 0
-    for (let [first] = waiting; first && looked_at < at_once; [first] = waiting) {
-      const [address, line] = first
+    while (looked_at < at_once) {
+      const enter = waiting.next()
+      if (!enter) break
       looked_at += 1
-      const enter = line.shift()!
-      waiting.delete(address)
-      if (line.length > 0) waiting.set(address, line)
       enter()
     }
     if (looked_at > 0) setImmediate(next)
   }
   /** Undefined for one that is let in at once; else resolves when it is. */
   return (address: string): Promise<void> | undefined => {
-    if (looked_at < at_once && waiting.size === 0) {
+    if (looked_at < at_once && waiting.isEmpty()) {
       if (looked_at === 0) setImmediate(next)
       looked_at += 1
       return undefined
     }
-    return new Promise((resolve) => {
-      const line = waiting.get(address)
-      if (line) line.push(resolve)
-      else waiting.set(address, [resolve])
-    })
+    return new Promise((resolve) => waiting.join(address, resolve))
   }
 }
 export type Entrance = ReturnType<typeof createEntrance>

@@ -1,26 +1,23 @@
+import { createLines } from './lines.ts'
+
 /** Work of one piece; whoever else waits to be served waits for a few of these at most. */
 const PIECE_MS = 8
 
 /** Who waits to go on, by those for whom the work is done. */
-const lines = new Map<string, (() => void)[]>()
+const lines = createLines()
 let planned = false
 
 function plan(): void {
-  if (planned || lines.size === 0) return
+  if (planned || lines.isEmpty()) return
   planned = true
   setImmediate(next)
 }
 /** One goes on in each round of the event loop, however many wait: together they are no longer than one. */
 function next(): void {
   planned = false
-  const [first] = lines
-  if (!first) return
-  const [owner, line] = first
-  const goOn = line.shift()!
-  lines.delete(owner)
-  if (line.length > 0) lines.set(owner, line)
+  const goOn = lines.next()
   plan()
-  goOn()
+  goOn?.()
 }
 
 /** Says when work in one piece was long enough. */
@@ -42,13 +39,10 @@ export function createPace(owner: string, now: () => number = () => performance.
   let began = now()
   const pause = () =>
     new Promise<void>((resolve) => {
-      const goOn = () => {
+      lines.join(owner, () => {
         began = now()
         resolve()
-      }
-      const line = lines.get(owner)
-      if (line) line.push(goOn)
-      else lines.set(owner, [goOn])
+      })
       plan()
     })
   return { pause, rest: () => (now() - began < PIECE_MS ? undefined : pause()) }
