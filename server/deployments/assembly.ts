@@ -283,7 +283,7 @@ export function createDeploymentsDomain(base: Base, use: DeploymentNeeds): Deplo
       const live = live_release_id ? context.releases.find(live_release_id)?.settings : undefined
       return desiredProcesses(configuration, live)
     },
-    branchOf: (app_id) => context.deployments.branchOf(app_id) ?? null,
+    branchOf: (app_id) => context.deployments.lastBranched(app_id)?.branch ?? null,
     deploymentOf: (release_id) => context.releases.deploymentOf(release_id) ?? null,
     liveCommit(app_id) {
       const { live_release_id } = use.apps.deployed(app_id) ?? {}

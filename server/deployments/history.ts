@@ -80,7 +80,7 @@ export function createHistory(parts: HistoryParts) {
     ...releases.deploymentsOf(releases.kept(app_id).map(({ id }) => id)),
     deployments.lastGood({ app_id, number: Number.MAX_SAFE_INTEGER }),
     deployments.lastUncached(app_id),
-    deployments.lastBranched(app_id),
+    deployments.lastBranched(app_id)?.id,
   ]
   const isId = (id: Ids[number]): id is string => typeof id === 'string'
 

@@ -105,24 +105,14 @@ export function createDeploymentRepository(db: Db) {
       db.sql('SELECT * FROM deployments WHERE id = ?').get(id) as DeploymentRow | undefined,
     projectOf: (id: string) =>
       db.sql('SELECT project_id FROM deployments WHERE id = ?').pluck().get(id) as string | undefined,
-    /** Branch that the app was last built from where nobody chose one for that deployment. */
-    branchOf: (app_id: string) =>
-      db
-        .sql(
-          `SELECT branch FROM deployments WHERE app_id = ? AND branch IS NOT NULL
-             AND (trigger = 'push' OR json_extract(request, '$.branch') IS NULL) ORDER BY number DESC LIMIT 1`,
-        )
-        .pluck()
-        .get(app_id) as string | undefined,
-    /** The newest deployment that tells this branch. */
+    /** The newest deployment that tells the branch that the app is built from: nobody chose one for it alone. */
     lastBranched: (app_id: string) =>
       db
         .sql(
-          `SELECT id FROM deployments WHERE app_id = ? AND branch IS NOT NULL
+          `SELECT id, branch FROM deployments WHERE app_id = ? AND branch IS NOT NULL
              AND (trigger = 'push' OR json_extract(request, '$.branch') IS NULL) ORDER BY number DESC LIMIT 1`,
         )
-        .pluck()
-        .get(app_id) as string | undefined,
+        .get(app_id) as { id: string; branch: string } | undefined,
     latest: (app_id: string) =>
       db.sql('SELECT * FROM deployments WHERE app_id = ? ORDER BY number DESC LIMIT 1').get(app_id) as
         | DeploymentRow
