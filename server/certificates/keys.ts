@@ -1,4 +1,4 @@
-import { createPool } from '#server/kernel/jobs/pool'
+import { createPool, inPlace } from '#server/kernel/jobs/pool'
 import type { Acme, KeyType } from '#server/platform/acme/acme'
 
 /** Makes the key of a certificate of this project, once it is its turn. */
@@ -10,12 +10,5 @@ export type MakeKey = (project_id: string, type: KeyType, signal?: AbortSignal) 
  */
 export function createKeys(acme: Pick<Acme, 'createKey'>): MakeKey {
   const turns = createPool(1, { others: () => true })
-  return async (project_id, type, signal = new AbortController().signal) => {
-    const leave = await turns.acquire(signal, project_id)
-    try {
-      return await acme.createKey(type)
-    } finally {
-      leave()
-    }
-  }
+  return (project_id, type, signal) => inPlace(turns, project_id, () => acme.createKey(type), signal)
 }

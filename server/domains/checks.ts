@@ -3,7 +3,7 @@ import type { AuditTrail } from '#server/kernel/audit'
 import type { Clock } from '#server/kernel/clock'
 import type { Db } from '#server/kernel/db'
 import { ApiError, invalid } from '#server/kernel/errors'
-import { createPool } from '#server/kernel/jobs/pool'
+import { createPool, inPlace } from '#server/kernel/jobs/pool'
 import type { Log } from '#server/kernel/log'
 import type { Dns } from '#server/platform/dns/dns'
 import { type ReservedNames, reservedReason } from './hostname.ts'
@@ -72,7 +72,6 @@ export function createDomainChecks({
   const isProven = (row: DomainRow) => row.status === 'verified' || row.status === 'active'
 
   const looks = createPool(LOOKS_AT_ONCE, { others: () => true })
-  const endless = new AbortController().signal
 
   const look = async (row: DomainRow): Promise<Finding> => {
     const txt_name = txtNameOf(row)
@@ -87,14 +86,7 @@ export function createDomainChecks({
   }
 
   /** Waits for a turn of the project. */
-  const find = async (row: DomainRow): Promise<Finding> => {
-    const leave = await looks.acquire(endless, row.project_id)
-    try {
-      return await look(row)
-    } finally {
-      leave()
-    }
-  }
+  const find = (row: DomainRow): Promise<Finding> => inPlace(looks, row.project_id, () => look(row))
 
   /** The name may have gone to somebody else since it was added, or others may want it as well. */
   const claimProblem = (row: DomainRow, has_text: boolean): string | undefined => {

@@ -105,3 +105,18 @@ export function createPool(initial: number, tenants: Pick<Tenants, 'others'>): P
     },
   }
 }
+
+/** Does some work in a place of a project, once there is one; rejects when the signal aborts before that. */
+export async function inPlace<T>(
+  pool: Pick<Pool, 'acquire'>,
+  project: string,
+  work: () => Promise<T>,
+  signal = new AbortController().signal,
+): Promise<T> {
+  const leave = await pool.acquire(signal, project)
+  try {
+    return await work()
+  } finally {
+    leave()
+  }
+}
