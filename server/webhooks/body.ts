@@ -3,7 +3,7 @@ import type { Readable } from 'node:stream'
 import { ApiError } from '#server/kernel/errors'
 import { createHeldBytes } from '#server/kernel/held-bytes'
 import { JsonError, parseForeignJson } from '#server/kernel/json'
-import { createPace } from '#server/kernel/pace'
+import type { Pace } from '#server/kernel/pace'
 
 /** Bytes of deliveries on their way: of the hooks of one project, and of all together. */
 const MOST_HELD = {
@@ -50,9 +50,8 @@ export function createHookBodies() {
 const HASHED_AT_ONCE = 1024 * 1024
 
 /** The HMAC-SHA256 of a body, with others served in between. */
-export async function hmacOf(body: Buffer, secret: string, owner: string): Promise<Buffer> {
+export async function hmacOf(body: Buffer, secret: string, pace: Pace): Promise<Buffer> {
   const hmac = createHmac('sha256', secret)
-  const pace = createPace(owner)
   for (let from = 0; from < body.length; from += HASHED_AT_ONCE) {
     hmac.update(body.subarray(from, from + HASHED_AT_ONCE))
     const rest = pace.rest()

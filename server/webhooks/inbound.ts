@@ -231,7 +231,7 @@ export function createInbound({ db, clock, secrets, webhooks, deliveries, ports 
     const { project_id } = asked
     const secret = secretOf(asked)
     const forge = findForge(asked.provider ?? '')
-    if (!forge?.verify(await hmacOf(body, secret, project_id), header, secret)) throw unsigned()
+    if (!forge?.verify(await hmacOf(body, secret, createPace(project_id)), header, secret)) throw unsigned()
     const key = forge.delivery(header)?.slice(0, 200) ?? null
     refuseRepeat(asked, key)
     const name = forge.event(header).slice(0, 100)
