@@ -283,7 +283,7 @@ start_unit() {
   expected+=(unit)
   set -m
   (
-    inside=(nice -n 10)
+    inside=(nice -n 5)
     run_tests unit --project unit
   ) > "$reports/unit.log" 2>&1 &
   unit_run=$!

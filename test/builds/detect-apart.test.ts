@@ -16,7 +16,7 @@ beforeAll(async () => {
   mkdirSync(empty)
   writeFileSync(join(shop, 'package.json'), '{"name":"shop","scripts":{"start":"node server.js"}}')
   await bundleThread(ROOT, DETECT_WORKER, thread)
-}, 60_000)
+})
 afterAll(() => rmSync(folder, { recursive: true, force: true }))
 
 const look = (directory = shop, file = thread, owner?: string) =>
@@ -42,7 +42,7 @@ it('a plan that would fill the database with each deployment is refused', async 
   })
 })
 
-describe('a detection in a thread of its own', { timeout: 60_000 }, () => {
+describe('a detection in a thread of its own', () => {
   it('answers the plan, with a thread that was started ahead and without one', async () => {
     prepareDetection('app_shop', thread)
     prepareDetection('app_shop', thread)
@@ -81,15 +81,13 @@ describe('a detection in a thread of its own', { timeout: 60_000 }, () => {
       `import { writeFileSync } from 'node:fs'; writeFileSync(${JSON.stringify(mark)}, ''); throw new Error('no')`,
     )
     prepareDetection('app_shop', broken)
-    await poll(async () => existsSync(mark), 30_000)
+    await poll(async () => existsSync(mark))
     // Its end is heard a moment later; until then it would be handed out.
-    await poll(
-      () =>
-        look().then(
-          () => true,
-          () => false,
-        ),
-      30_000,
+    await poll(() =>
+      look().then(
+        () => true,
+        () => false,
+      ),
     )
     expect((await look()).stack).toBe('node')
   })

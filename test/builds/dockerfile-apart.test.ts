@@ -13,13 +13,13 @@ const broken = join(folder, 'broken.mjs')
 beforeAll(async () => {
   writeFileSync(broken, `throw new Error('a thread was started')`)
   await bundleThread(ROOT, DOCKERFILE_WORKER, thread)
-}, 60_000)
+})
 afterAll(() => rmSync(folder, { recursive: true, force: true }))
 
 const SHORT = 'ARG V=1\nFROM node:$V AS a\nADD https://example.com/x.tar /x\n'
 const LONG = `${SHORT}${'RUN true\n'.repeat(1000)}COPY --from=busybox:1 /bin /bin\n`
 
-describe('a long Dockerfile', { timeout: 60_000 }, () => {
+describe('a long Dockerfile', () => {
   it('is read in a thread of its own, so that nobody waits for it, and a short one at once', async () => {
     await expect(readDockerfile(LONG, {}, broken)).rejects.toThrow('a thread was started')
     expect(await readDockerfile(SHORT, {}, broken)).toEqual(dockerfileSources(SHORT, {}))

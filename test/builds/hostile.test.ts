@@ -428,5 +428,5 @@ describe('a source tree shows nothing but files of the folder', () => {
     const tree = await openTree(path)
     expect(tree.files().length).toBe(20_000)
     expect(detect(tree).stack).toBe('static')
-  }, 120_000)
+  })
 })

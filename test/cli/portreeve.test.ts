@@ -192,7 +192,7 @@ describe('portreeve rotate-key', () => {
       false,
     ])
     expect(new Set(openedWith(createSecrets(old), all))).toEqual(new Set(['unreadable']))
-  }, 60_000)
+  })
   it('keeps the old key when one secret cannot be read, and says so', async () => {
     const { old } = fill(3)
     const db = openDb(join(data, 'portreeve.db'))

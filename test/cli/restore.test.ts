@@ -43,7 +43,7 @@ beforeAll(async () => {
   cpSync(join(api.kernel.config.data_directory, 'backups/archives/default'), saved, { recursive: true })
   archive = join(saved, made.location.replace('folder default/', ''))
   newer = join(saved, `${of_app.body.data.location.replace('folder default/', '')}.manifest.json`)
-}, 60_000)
+})
 afterAll(async () => {
   await api.close()
   for (const folder of [built, saved]) rmSync(folder, { recursive: true, force: true })

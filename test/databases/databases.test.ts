@@ -276,7 +276,7 @@ describe('a database that runs', () => {
     })
     const id = await made()
     expect((await owner().delete(`/api/databases/${id}`)).body.data.final_backup_id).toBe(`bkp_of_${id}`)
-    await expect.poll(async () => (await show(id)).status, { timeout: 15_000 }).toBe('failed')
+    await expect.poll(async () => (await show(id)).status, { timeout: 60_000 }).toBe('failed')
     expect(dropped).toEqual([`bkp_of_${id}`])
     broken = false
     await owner().delete(`/api/databases/${id}`)

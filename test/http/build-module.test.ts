@@ -86,7 +86,7 @@ describe('the API document of a build', () => {
     expect(documentFor(texts.json, 'json', public_url)).toBe(expected)
     expect(parse(documentFor(texts.yaml, 'yaml', public_url))).toEqual(JSON.parse(expected))
     expect(JSON.parse(documentFor(texts.json, 'json', undefined)).servers[0].url).toBe('/')
-  }, 60_000)
+  })
 })
 
 describe('the methods of a path', () => {

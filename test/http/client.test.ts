@@ -39,7 +39,7 @@ describe('a TypeScript client generated from the OpenAPI document', () => {
       'port',
       'deployment 1',
     ])
-  }, 180_000)
+  })
   it('has a function for each operation with a second generator, and tells the same story with them', async () => {
     const client = await compileClient<Story>(document, 'test/fixtures/client/story-sdk.ts', functions)
     compiled.push(client)
@@ -55,7 +55,7 @@ describe('a TypeScript client generated from the OpenAPI document', () => {
       'deployment 1',
       'CONFLICT',
     ])
-  }, 180_000)
+  })
   it('does not compile with a field that does not exist', async () => {
     const folder = mkdtempSync(join(ROOT, 'test/fixtures/client/wrong-'))
     try {
@@ -70,5 +70,5 @@ describe('a TypeScript client generated from the OpenAPI document', () => {
     } finally {
       rmSync(folder, { recursive: true })
     }
-  }, 180_000)
+  })
 })

@@ -10,7 +10,7 @@ let document: Parameters<typeof textFields>[0]
 beforeAll(async () => {
   api = await createTestApi({ jobs: false })
   document = (await api.request('GET', '/api/openapi.json', { as: 'viewer' })).body
-}, 60_000)
+})
 afterAll(() => api.close())
 
 /** The last name of a path, when it sounds like something that nobody else may know. */

@@ -2,13 +2,12 @@ import { readFileSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { generate } from 'otplib'
 import * as v from 'valibot'
-import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { DnsProviderDescriptor } from '#server/platform/dns-providers/provider'
 import { createTestApi, type Caller, CALLERS, type TestApi } from '#test/support/api'
 import { startSmtpServer, type TestSmtpServer } from '#test/support/smtp-server'
 import { readEndpoints } from '#test/support/routes'
 
-vi.setConfig({ testTimeout: 120_000, hookTimeout: 120_000 })
 const CANARY = 'canary8f2c71d9'
 let api: TestApi
 /** Every secret that was given or made, by what it is. */

@@ -57,7 +57,7 @@ describe('T13: known and unknown users', () => {
     } finally {
       await people.close()
     }
-  }, 120_000)
+  })
   it('have hashes that cost 32 MiB each, in the product as it is started', async () => {
     expect(128 * COST.r * 2 ** COST.logN).toBe(32 * 1024 ** 2)
     const people = await createPeople({ password_cost: undefined })

@@ -4,7 +4,7 @@ import { ADMIN, createPeople, type LoggedIn, type People } from './people.ts'
 
 /** Hashes of passwords take their time on a slow machine. */
 const SLOW_MS = 90_000
-const soon = (check: () => void) => vi.waitFor(check, { timeout: 30_000 })
+const soon = (check: () => void) => vi.waitFor(check, { timeout: 60_000 })
 
 let people: People
 let admin: LoggedIn

@@ -46,5 +46,5 @@ describe('words for why work failed', () => {
       expect(FailureCode.description).toContain(`\`${word}\`: ${text}`)
     for (const schema of [Deployment, Job])
       expect(JSON.stringify(schema.properties.error)).toContain('"#/components/schemas/FailureCode"')
-  }, 90_000)
+  })
 })

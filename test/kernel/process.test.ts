@@ -28,7 +28,7 @@ const pidIn = (file: string): Promise<number> =>
       expect(pid).toBeGreaterThan(0)
       return pid
     },
-    { timeout: 10_000, interval: 20 },
+    { timeout: 60_000, interval: 20 },
   )
 
 describe('a command', () => {

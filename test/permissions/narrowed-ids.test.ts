@@ -27,7 +27,7 @@ beforeAll(async () => {
     return made.body.data.key as string
   }
   Object.assign(keys, { project: await key('full'), read: await key('read'), deploy: await key('deploy') })
-}, 60_000)
+})
 afterAll(() => api.close())
 
 /** Every row but those that tell of requests, to see that nothing changed. */

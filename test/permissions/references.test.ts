@@ -31,7 +31,7 @@ beforeAll(async () => {
   own = await makeResources(api, 'admin', { project_id: own_id, mark: 'ownmark' })
   theirs = await makeResources(api, 'admin', { project_id: other_id, mark: MARK })
   document = (await admin.get('/api/openapi.json')).body
-}, 60_000)
+})
 afterAll(() => api.close())
 
 /** Every row but those that tell of requests, to see that nothing changed. */
@@ -143,5 +143,5 @@ describe('T4: an id of another team is no id, in whatever field it is sent', () 
       }
     expect(wrong).toEqual([])
     expect(sent).toBeGreaterThan(40)
-  }, 60_000)
+  })
 })

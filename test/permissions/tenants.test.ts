@@ -26,7 +26,7 @@ beforeAll(async () => {
   const { body } = await api.as('admin').post('/api/projects', { name: `${MARK} project` })
   project_id = body.data.id as string
   theirs = await makeResources(api, 'admin', { project_id, mark: MARK })
-}, 60_000)
+})
 afterAll(() => api.close())
 
 /** Every row but those that tell of requests, to see that nothing of it changed. */

@@ -12,7 +12,7 @@ let document: any
 beforeAll(async () => {
   api = await createTestApi({ jobs: false })
   document = (await api.as('viewer').get('/api/asyncapi.json')).body
-}, 90_000)
+})
 afterAll(() => api.close())
 /** Both documents are made at the first request; a slow machine takes its time over them. */
 const SLOW_MS = 90_000

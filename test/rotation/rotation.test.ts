@@ -226,7 +226,7 @@ describe('F24: rotating the key of secrets', () => {
     jobs.start()
     await jobs.idle()
     expect([finished, kernel.db.sql('SELECT status FROM jobs').pluck().get()]).toEqual([false, 'failed'])
-  }, 60_000)
+  })
   it('keeps the new key in a file of its own until everything is sealed with it', async () => {
     api = await createTestApi({ jobs: false })
     const path = join(api.kernel.config.data_directory, 'secret.key')

@@ -79,7 +79,7 @@ describe('more and fewer instances', () => {
     const [first] = await instances(id)
     harness.api.fakes.engine.behave('*', { start: 'exits', exit_code: 3 })
     await call().put(`/api/apps/${id}/scaling`, { replicas: 2 })
-    await expect.poll(() => told('app.scaling_failed').length, { timeout: 5000 }).toBe(1)
+    await expect.poll(() => told('app.scaling_failed').length, { timeout: 60_000 }).toBe(1)
     expect(told('app.scaling_failed')[0]!.payload.error).toMatch(/exited with code 3 before it was ready/)
     expect(served(id)).toContain(first!.address)
   })

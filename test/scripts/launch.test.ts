@@ -22,7 +22,7 @@ it('the supervisor outlives the call that launched it, whatever becomes of the g
           return false
         }
       },
-      { timeout: 15_000 },
+      { timeout: 60_000 },
     )
     .toBe(false)
   rmSync(folder, { recursive: true, force: true })

@@ -175,7 +175,7 @@ describe('a program under the supervisor', () => {
           readFileSync(join(folder, 'app.log'), 'utf8').match(/started\n/g)?.length ?? 0,
         ).toBeGreaterThanOrEqual(2)
       },
-      { timeout: 15_000, interval: 50 },
+      { timeout: 60_000, interval: 50 },
     )
     expect(readFileSync(join(folder, 'app.log'), 'utf8')).toContain(
       'app ended with code 3; starting it again in 1 s',
@@ -198,7 +198,7 @@ describe('a program under the supervisor', () => {
           /\d+\n/,
         )
       },
-      { timeout: 10_000, interval: 50 },
+      { timeout: 60_000, interval: 50 },
     )
     expect(pid()).toMatch(/^\d+$/)
     const child = readFileSync(join(folder, 'child'), 'utf8').trim()
@@ -216,7 +216,7 @@ describe('a program under the supervisor', () => {
       detached: true,
       env: { PATH: `${slow}:${process.env.PATH}` },
     }).unref()
-    await vi.waitFor(() => expect(pid()).toMatch(/^\d+$/), { timeout: 10_000, interval: 50 })
+    await vi.waitFor(() => expect(pid()).toMatch(/^\d+$/), { timeout: 60_000, interval: 50 })
     bash('supervised_stop "$1" app', [folder])
     expect(readFileSync(join(folder, 'app.log'), 'utf8')).toMatch(/ supervisor: app was stopped\n$/)
   })
@@ -230,13 +230,13 @@ describe('a program under the supervisor', () => {
       () => {
         expect(existsSync(join(folder, 'app.log.1'))).toBe(true)
       },
-      { timeout: 18_000, interval: 100 },
+      { timeout: 60_000, interval: 100 },
     )
     await vi.waitFor(
       () => {
         expect(statSync(join(folder, 'app.log')).size).toBeLessThan(1000)
       },
-      { timeout: 5000, interval: 50 },
+      { timeout: 60_000, interval: 50 },
     )
     expect(readFileSync(join(folder, 'app.log.1'), 'utf8')).toContain('last line')
   })

@@ -13,7 +13,7 @@ beforeAll(async () => {
       sealRows(db, secrets)
     },
   })
-}, 120_000)
+})
 afterAll(() => api.close())
 const read = async (path: string) => {
   const { status, body, text } = await api.as('admin').get(path)

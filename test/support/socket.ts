@@ -38,7 +38,7 @@ export async function listen(url: string, headers: Record<string, string>): Prom
     heard,
     closed,
     say: (message) => socket.send(JSON.stringify(message)),
-    until: (fits, timeout = 20_000) =>
+    until: (fits, timeout = 60_000) =>
       vi.waitFor(
         () =>
           orThrow(heard.find(fits), () => new Error(`heard only ${JSON.stringify(heard).slice(0, 1000)}`)),

@@ -76,7 +76,7 @@ it('every template can be deployed with what it says it needs', async () => {
     if (made.status !== 201) refused.push([slug, made.status, made.body.error?.message])
   }
   expect(refused).toEqual([])
-}, 120_000)
+})
 
 it('the compose file of such an app is changed like any other', async () => {
   const { body } = await api.as('developer').post('/api/templates/memos/deploy', { name: 'own-notes' })

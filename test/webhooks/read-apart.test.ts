@@ -36,7 +36,7 @@ const delivered = (text: string) => ({
   body: Buffer.from(text),
 })
 
-describe('a delivery', { timeout: 60_000 }, () => {
+describe('a delivery', () => {
   it('that is long is read in a thread, while others are served, and says the same as a short one', async () => {
     const text = JSON.stringify(push(100_000))
     const here = await createReader('/no/thread')('prj_1', delivered(text))

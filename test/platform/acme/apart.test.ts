@@ -49,7 +49,7 @@ async function register(client: GuardedClient, signal?: AbortSignal, file = thre
   return acme.register({ directory_url: DIRECTORY, key, email: null, eab: null }, signal)
 }
 
-describe('certificates that are asked for in a thread of their own', { timeout: 60_000 }, () => {
+describe('certificates that are asked for in a thread of their own', () => {
   it('are requested through the guarded client of the server, and by nobody else', async () => {
     const { client, sent } = clientThat((url) =>
       url === DIRECTORY

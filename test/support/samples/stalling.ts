@@ -18,4 +18,4 @@ STALLS.subscribe((stall) => {
   if ((stall as Stall).calls.includes('POST /api/hog')) setTimeout(() => process.exit(0), 500)
 })
 // The watch does not keep a process alive by itself, and it has to come round once more after the work.
-setTimeout(() => process.exit(1), 10_000)
+setTimeout(() => process.exit(1), 120_000)
