@@ -46,6 +46,31 @@ it('it is cleaned up again when enough has gathered, but not within five minutes
   expect(heap.cleanings).toBe(2)
 })
 
+it('what a busy time left is cleaned up in the first quiet moment after it', () => {
+  const { heap } = heapOf(21 * MIB)
+  vi.advanceTimersByTime(4000)
+  heap.used = 30 * MIB
+  heap.share = 0.9
+  vi.advanceTimersByTime(MINUTE)
+  expect(heap.cleanings).toBe(1)
+  heap.share = 0.01
+  vi.advanceTimersByTime(2000)
+  expect(heap).toMatchObject({ cleanings: 2, used: 16 * MIB })
+})
+
+it('many short busy times within five minutes are cleaned up after twice, not after each', () => {
+  const { heap } = heapOf(21 * MIB)
+  vi.advanceTimersByTime(4000)
+  for (let times = 0; times < 20; times += 1) {
+    heap.used = 30 * MIB
+    heap.share = 0.5
+    vi.advanceTimersByTime(4000)
+    heap.share = 0.01
+    vi.advanceTimersByTime(6000)
+  }
+  expect(heap.cleanings).toBe(2)
+})
+
 it('a server that ended cleans nothing up', () => {
   const { heap, end } = heapOf(21 * MIB)
   end()
