@@ -16,6 +16,8 @@ const SLOW_MS = 200_000
 /** What else is due of a receiver that hangs waits so long, twice that the next time, and so on. */
 const REST_S = 10
 const LONGEST_REST_S = 300
+/** How many webhooks it is known of how their last message went. */
+const MOST_KNOWN = 5_000
 
 export interface PlacesOptions {
   clock: Clock
@@ -33,6 +35,12 @@ export function createPlaces({ clock, deliveries, payerOf }: PlacesOptions) {
   const of_payer = new Map<string, number>()
   /** How often in a row the receiver hung; 0 for one that did not the last time. */
   const hangs = new Map<string, number>()
+  const know = (webhook_id: string, times: number) => {
+    hangs.delete(webhook_id)
+    hangs.set(webhook_id, times)
+    // The one that was sent nothing for the longest time may be long deleted.
+    if (hangs.size > MOST_KNOWN) hangs.delete(hangs.keys().next().value!)
+  }
   const held = createTimeHeld(clock)
   const add = (counts: Map<string, number>, key: string, by: number) => {
     const count = (counts.get(key) ?? 0) + by
@@ -47,7 +55,7 @@ export function createPlaces({ clock, deliveries, payerOf }: PlacesOptions) {
 
   function rest(webhook_id: string, payer: string): void {
     const count = (hangs.get(webhook_id) ?? 0) + 1
-    hangs.set(webhook_id, count)
+    know(webhook_id, count)
     const rest_s = Math.min(REST_S * 2 ** (count - 1), LONGEST_REST_S)
     deliveries.putOff(webhook_id, clock.iso(), untilIn(rest_s))
     if (!isSlow(payer)) return
@@ -74,7 +82,7 @@ export function createPlaces({ clock, deliveries, payerOf }: PlacesOptions) {
         if (!attempt) return
         held.add(payer, attempt.duration_ms)
         held.prune()
-        if (attempt.succeeded || attempt.duration_ms < HUNG_MS) hangs.set(webhook_id, 0)
+        if (attempt.succeeded || attempt.duration_ms < HUNG_MS) know(webhook_id, 0)
         else rest(webhook_id, payer)
       }
     },

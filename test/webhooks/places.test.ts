@@ -33,6 +33,15 @@ describe('messages that are sent at once', () => {
     places.enter('a 1')(HUNG)
     expect(put_off.map((one) => (one as unknown[])[1])).toEqual([10, 20, 40, 80, 160, 300, 300, 10])
   })
+  it('are remembered of the 5,000 webhooks that were told last: those long deleted take no memory', () => {
+    places.enter('a 1')(HUNG)
+    for (let n = 0; n < 5_000; n += 1) places.enter(`b ${n}`)({ succeeded: true, duration_ms: 10 })
+    places.enter('a 1')(HUNG)
+    expect(put_off).toEqual([
+      ['a 1', 10],
+      ['a 1', 10],
+    ])
+  })
   it('of a project in which many hang are put off, but for receivers that answer', () => {
     places.enter('a well')({ succeeded: true, duration_ms: 10 })
     for (let n = 0; n < 21; n += 1) places.enter(`a ${n}`)(HUNG)
