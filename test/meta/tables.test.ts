@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { readMigrations } from '../../scripts/read-migrations.ts'
 import { ROOT } from '#test/support/routes'
+import { openMigratedDb } from '#test/support/schema'
 import { readSources } from './sources.ts'
 
 const schema = readMigrations(ROOT)
@@ -43,5 +44,20 @@ describe('every table', () => {
     )
     expect(foreign).toEqual([])
     expect(declared.length).toBeGreaterThan(15)
+  })
+  it('finds the rows that hang on a deleted one by an index, however many others there are', () => {
+    const db = openMigratedDb()
+    const hanging = [...tables].flatMap((table) =>
+      (db.raw.pragma(`foreign_key_list(${table})`) as { from: string }[]).map(
+        ({ from }) => [table, from] as const,
+      ),
+    )
+    const scanned = hanging.filter(([table, column]) => {
+      const plan = db.raw.prepare(`EXPLAIN QUERY PLAN SELECT 1 FROM ${table} WHERE ${column} = ?`).all('x')
+      return (plan as { detail: string }[]).some(({ detail }) => detail.startsWith('SCAN'))
+    })
+    db.close()
+    expect(scanned).toEqual([])
+    expect(hanging.length).toBeGreaterThan(50)
   })
 })
