@@ -77,6 +77,18 @@ export function createLifecycle({
     })
   }
 
+  /** Notes that an attempt waits for the budget: it has not failed, and nobody is told of a fault. */
+  function postpone(row: CertificateRow, wait: { until: string; reason: string }): void {
+    const lost = row.chain === null ? 'wait' : 'expire'
+    if (!move(row, hasGoodChain(row) ? 'keep' : lost)) return
+    const { failures, blocked_until } = row
+    repository.setFailure(
+      row.id,
+      { failures, last_error: wait.reason, next_attempt_at: wait.until, blocked_until },
+      clock.iso(),
+    )
+  }
+
   function install(row: CertificateRow, facts: ChainFacts, key: string, directory_url: string | null): void {
     if (!move(row, 'install')) return
     const names = row.source === 'acme' ? namesIn(row) : facts.names
@@ -119,6 +131,8 @@ export function createLifecycle({
     /** Writes how an attempt ended; a success has installed the chain already. */
     ended(row: CertificateRow, outcome: Outcome, retry_after_s: number | null): void {
       if (row.status !== 'issuing') return
+      const wait = outcome.failure?.code === 'acme_rate_limited' ? budget.waitFor(row) : undefined
+      if (wait) return postpone(row, wait)
       fail(
         row,
         outcome.failure ?? { code: 'cancelled', message: 'The attempt was cancelled.', hint: null },

@@ -630,10 +630,20 @@ describe('the budget', () => {
   ])('of %s holds when all ask at once', async (_what, kind, subject, before, most) => {
     attempts(kind, subject, before)
     for (let n = 0; n < 30; n += 1) world.domain(`shop-${n}.example.com`)
-    for (let n = 0; n < 30; n += 1) issue(`shop-${n}.example.com`)
+    const asked = Array.from({ length: 30 }, (_, n) => issue(`shop-${n}.example.com`).id)
     await world.idle()
     expect(spent(kind)).toBeGreaterThan(before)
     expect(spent(kind)).toBeLessThanOrEqual(most)
+    // Who has to wait has not failed: nobody is told of a fault, and the next attempt is the first.
+    const waiting = asked.map((id) => world.certificates.get(id)).filter(({ status }) => status !== 'active')
+    expect(waiting.length).toBeGreaterThan(5)
+    for (const one of waiting)
+      expect(one).toMatchObject({
+        status: 'pending',
+        next_attempt_at: expect.any(String),
+        last_error: expect.stringMatching(/^(This server has asked for|Many certificates were issued)/),
+      })
+    expect(world.events('certificate.failed')).toEqual([])
   })
   test.each([
     ['orders', 'order', (name: string) => `${name}-shop.test`],
