@@ -1,5 +1,6 @@
 import { conflict, invalid } from '#server/kernel/errors'
 import { orThrow } from '#server/kernel/or-throw'
+import type { Pace } from '#server/kernel/pace'
 import { requestOf, type DeploymentRepository } from './repository.ts'
 import type { Release, Releases } from './releases.ts'
 
@@ -29,38 +30,44 @@ export function createRollbackTarget(deployments: DeploymentRepository, releases
     Object.entries(releases.environment(release.id))
       .filter(([name]) => !OWN_VARIABLE.test(name))
       .sort(([a], [b]) => (a < b ? -1 : 1))
-  /** Whether two releases run the same image in the same way. */
-  const isSame = (one: Release, other: Release): boolean =>
-    one.settings.stack && other.settings.stack
-      ? fingerprintsOf(one) === fingerprintsOf(other)
-      : isSamePlain(one, other)
-  const fingerprintsOf = ({ settings }: Release): string =>
-    JSON.stringify(settings.stack?.map(({ name, fingerprint }) => [name, fingerprint]))
-  const isSamePlain = (one: Release, other: Release): boolean =>
-    one.image_id === other.image_id &&
-    JSON.stringify(one.settings) === JSON.stringify(other.settings) &&
-    JSON.stringify(variables(one)) === JSON.stringify(variables(other))
+  /** Text that two releases have in common when they run the same image in the same way. */
+  const textOf = (release: Release): string => {
+    const { image_id, settings } = release
+    return settings.stack
+      ? JSON.stringify(settings.stack.map(({ name, fingerprint }) => [name, fingerprint]))
+      : JSON.stringify([image_id, settings, variables(release)])
+  }
 
   /**
    * What served before the live release was made. Restarts and rollbacks to it are passed over, and so is
    * what it was rolled back from.
    */
-  const before = (app_id: string, live_release_id: string | null): Release | undefined => {
+  const before = async (
+    app_id: string,
+    live_release_id: string | null,
+    pace: Pace,
+  ): Promise<Release | undefined> => {
     const proven = releases.proven(app_id)
     const read = (one: (typeof proven)[number] | undefined) => one && releases.find(one.id)
     const live = live_release_id ? releases.find(live_release_id) : undefined
     if (!live) return read(proven[0])
     const origin = originOf(live.deployment_id)
     const from = proven.findIndex((release) => release.deployment_id === origin) + 1
-    const found = firstOther(proven.slice(from), live)
+    const found = await firstOther(proven.slice(from), live, pace)
     const made_by = found && originOf(found.deployment_id)
     return read(proven.find((release) => release.deployment_id === made_by)) ?? found
   }
-  /** One is read at a time, and not many of them, since each may be large. */
-  const firstOther = (ids: readonly { id: string }[], live: Release): Release | undefined => {
+  /** One is read at a time with others served in between, and not many of them, since each may be large. */
+  const firstOther = async (
+    ids: readonly { id: string }[],
+    live: Release,
+    pace: Pace,
+  ): Promise<Release | undefined> => {
+    const live_text = textOf(live)
     for (const [at, { id }] of ids.slice(0, MOST_COMPARED).entries()) {
+      await pace.rest()
       const release = releases.find(id)
-      if (release && (at + 1 === MOST_COMPARED || !isSame(release, live))) return release
+      if (release && (at + 1 === MOST_COMPARED || textOf(release) !== live_text)) return release
     }
     return undefined
   }
@@ -69,12 +76,13 @@ export function createRollbackTarget(deployments: DeploymentRepository, releases
    * The proven release of the deployment that was asked for, or the one before the live one. Throws a 409
    * when there is none.
    */
-  return (
+  return async (
     app: { id: string; live_release_id: string | null },
     deployment_id: string | undefined,
-  ): Release => {
+    pace: Pace,
+  ): Promise<Release> => {
     if (deployment_id === undefined)
-      return orThrow(before(app.id, app.live_release_id), () =>
+      return orThrow(await before(app.id, app.live_release_id, pace), () =>
         conflict('There is no earlier release to roll back to.'),
       )
     if (deployments.find(deployment_id)?.app_id !== app.id)

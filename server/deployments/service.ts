@@ -5,10 +5,12 @@ import type { BuildPlan } from '#server/builds/plan'
 import { type Actor, PLATFORM, projectRole, visibleProjects } from '#server/kernel/access'
 import type { AuditTrail } from '#server/kernel/audit'
 import type { Db } from '#server/kernel/db'
-import { conflict, invalid } from '#server/kernel/errors'
+import { conflict, invalid, notFound } from '#server/kernel/errors'
 import type { Events } from '#server/kernel/events'
 import { newId } from '#server/kernel/ids'
 import type { Jobs } from '#server/kernel/jobs/jobs'
+import { orThrow } from '#server/kernel/or-throw'
+import { createPace } from '#server/kernel/pace'
 import { type Wanted, wantedValues } from '#server/kernel/page'
 import { limits, paged, type Paging } from '#server/kernel/schemas'
 import { createComparison } from './compare.ts'
@@ -130,22 +132,23 @@ export function createDeployments({ parts, db, events, jobs, audit, ports }: Dep
         return view(enqueue(row, triggerOf(actor), body, actor))
       })
     },
-    rollback: (actor: Actor, app_id: string, deployment_id: string | undefined) => {
+    rollback: async (actor: Actor, app_id: string, deployment_id: string | undefined) => {
       ports.requireEngine()
-      return db.tx(() => {
-        const { app, ...row } = appRow(app_id)
+      const pace = createPace(app_id)
+      for (;;) {
+        const { app } = appRow(app_id)
         // What the caller saw when they asked: a deployment under way does not move the target.
-        const release = rollbackTarget(app, deployment_id)
-        requireImage(release)
-        return view(
-          enqueue(
-            row,
-            'rollback',
-            { from_release: release.id, from_deployment: release.deployment_id },
-            actor,
-          ),
-        )
-      })
+        const release = await rollbackTarget(app, deployment_id, pace)
+        const queued = db.tx(() => {
+          const { app: now, ...row } = appRow(app_id)
+          // Another release went live while this one was looked for.
+          if (now.live_release_id !== app.live_release_id) return undefined
+          requireImage(orThrow(releases.find(release.id), () => notFound('release')))
+          const of = { from_release: release.id, from_deployment: release.deployment_id }
+          return view(enqueue(row, 'rollback', of, actor))
+        })
+        if (queued) return queued
+      }
     },
     /** @param only services of a stack that are made anew; all of the app when it is left out. */
     restart: (actor: Actor, app_id: string, only?: string[]) => {

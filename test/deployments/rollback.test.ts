@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { createRollbackTarget } from '#server/deployments/rollback'
 import { createTestApi, type TestApi } from '#test/support/api'
 import { commitShop, SHOP_URL } from '#test/support/shop'
 
@@ -81,6 +82,18 @@ describe('a rollback without a deployment', () => {
     await api.as('developer').put(`/api/apps/${app_id}`, { port: 4000 })
     await request('deploy')
     expect((await deployment(await request('rollback'))).rolled_back_to).toBe(first)
+  })
+
+  it('looks for it in pieces, with others served in between: releases may be large', async () => {
+    const [first] = await live('v1', 'v2')
+    for (let i = 0; i < 3; i += 1) await request('deploy')
+    const { deployments, releases } = api.services.deployments.context
+    let rests = 0
+    const rest = async () => void (rests += 1)
+    const target = createRollbackTarget(deployments, releases)
+    const live_release_id = releases.ofDeployment((await app()).live_deployment_id)!.id
+    const found = await target({ id: app_id, live_release_id }, undefined, { rest, pause: rest })
+    expect([found.deployment_id, rests]).toEqual([first, 4])
   })
 
   it('finds the image of the version before, however often the live one was restarted', async () => {

@@ -19,7 +19,7 @@ export default endpoint({
   status: 201,
   response: data(Deployment),
   errors: ['CONFLICT', 'ENGINE_UNAVAILABLE'],
-  handler: ({ actor, params, body, services }) => ({
-    data: services.deployments.rollback(actor, params.id, body.deployment_id),
+  handler: async ({ actor, params, body, services }) => ({
+    data: await services.deployments.rollback(actor, params.id, body.deployment_id),
   }),
 })
