@@ -47,11 +47,11 @@ it('a status page that is asked for without an account and never taken is held u
       return true
     }
   }
-  await poll(() => {
-    askAndTakeNothing()
-    return isFull()
+  // What was full a moment ago has room again for a little when a socket takes in more than it did.
+  await poll(async () => {
+    if (!isFull()) askAndTakeNothing()
+    return (await api.request('GET', page)).status === 429
   })
-  expect((await api.request('GET', page)).status).toBe(429)
   for (const socket of sockets) socket.destroy()
   await poll(() => !isFull())
   expect((await api.request('GET', page)).status).toBe(200)
