@@ -1,6 +1,7 @@
 import type { Actor } from '#server/kernel/access'
 import type { AuditTrail } from '#server/kernel/audit'
 import type { Clock } from '#server/kernel/clock'
+import type { ClockTrust } from '#server/kernel/clock-trust'
 import type { Db } from '#server/kernel/db'
 import { ApiError, invalid } from '#server/kernel/errors'
 import { createPool, inPlace } from '#server/kernel/jobs/pool'
@@ -41,6 +42,7 @@ const namesOf = ({ hostname, counterpart }: DomainRow) => (counterpart ? [hostna
 export interface CheckOptions {
   db: Db
   clock: Clock
+  clock_trust: ClockTrust
   log: Log
   audit: AuditTrail
   dns: Dns
@@ -58,6 +60,7 @@ export interface CheckOptions {
 export function createDomainChecks({
   db,
   clock,
+  clock_trust,
   log,
   audit,
   dns,
@@ -187,7 +190,11 @@ export function createDomainChecks({
         return
       }
       if (kept.proven_by) prove(row, actor)
-      else if (row.status === 'pending' && clock.now() - Date.parse(row.created_at) >= GIVE_UP_AFTER_MS)
+      else if (
+        row.status === 'pending' &&
+        clock_trust.isTrusted() &&
+        clock.now() - Date.parse(row.created_at) >= GIVE_UP_AFTER_MS
+      )
         giveUp(row, kept.message)
     })
 

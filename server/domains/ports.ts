@@ -1,5 +1,6 @@
 import type { AuditTrail } from '#server/kernel/audit'
 import type { Clock } from '#server/kernel/clock'
+import type { ClockTrust } from '#server/kernel/clock-trust'
 import type { Db } from '#server/kernel/db'
 import type { Events } from '#server/kernel/events'
 import type { Log } from '#server/kernel/log'
@@ -42,6 +43,7 @@ export interface DomainPorts {
 export interface DomainOptions {
   db: Db
   clock: Clock
+  clock_trust: ClockTrust
   log: Log
   events: Events
   audit: AuditTrail

@@ -46,7 +46,7 @@ export function createClockTrust({
       const ahead_ms = now - at_ms
       // Set right again.
       if (ahead_ms < 0) note({ at_ms: now })
-      else if (ahead_ms > DAY_MS && doubted_ms === undefined) {
+      else if (ahead_ms > DAY_MS) {
         note({ at_ms: now, doubted_ms: now })
         log.warn(
           'The clock went ahead by more than a day, or Portreeve was not running for so long. Nothing is deleted by its age for a day: set the clock if it is wrong.',

@@ -48,6 +48,16 @@ it('an unproven domain is asked again by itself with growing waits, shows when, 
   await new Promise((resolve) => setImmediate(resolve))
   expect(await get()).toMatchObject({ status: 'active', verification: { proven_by: 'address' } })
 })
+it('is not given up for a day by a clock that went ahead by days: it may be wrong', async () => {
+  api.fakes.clock.advance(100 * HOUR_MS)
+  await api.services.domains.checks.pass()
+  expect((await get()).status).toBe('pending')
+  for (let at = 0; at < 26; at += 1) {
+    api.fakes.clock.advance(HOUR_MS)
+    await api.services.domains.checks.pass()
+  }
+  expect((await get()).status).toBe('failed')
+})
 it('fails after three days with what was found last, is asked no more, and can be verified by hand at any time', async () => {
   for (let at = 0; at < 72; at += 1) {
     expect((await get()).status).toBe('pending')

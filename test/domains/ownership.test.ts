@@ -16,6 +16,13 @@ import {
 
 useDomains()
 
+/** Time as it passes: a clock that went ahead by days at once may be wrong. */
+const threeDays = async () => {
+  for (let half_days = 0; half_days < 6; half_days += 1) {
+    api.fakes.clock.advance(DAY_MS / 2)
+    await api.services.domains.checks.pass()
+  }
+}
 describe('who may have a name', () => {
   it('refuses the same name to another project with 409 that does not say whose it is', async () => {
     await addProven('shop.example.com')
@@ -153,8 +160,7 @@ describe('who may have a name', () => {
     it('that failed contests nothing', async () => {
       await add('example.com')
       await settled()
-      api.fakes.clock.advance(3 * DAY_MS)
-      await api.services.domains.checks.pass()
+      await threeDays()
       const theirs = await otherProject()
       expect((await addProven('example.com', {}, theirs.app_id)).status).toBe('active')
     })
@@ -277,8 +283,7 @@ describe('who may have a name', () => {
   it('a claim that was never proven is free again once it has failed', async () => {
     const { body } = await add('example.com')
     await settled()
-    api.fakes.clock.advance(3 * DAY_MS)
-    await api.services.domains.checks.pass()
+    await threeDays()
     expect((await api.as('admin').get(`/api/domains/${body.data.id}`)).body.data.status).toBe('failed')
     const theirs = await otherProject()
     const taken = await addProven('example.com', {}, theirs.app_id)
