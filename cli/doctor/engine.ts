@@ -7,6 +7,7 @@ import { EngineError } from '#server/platform/engine/engine'
 import { edgeName } from '#server/platform/ingress/edge-name'
 import { EDGE_IMAGE } from '#server/platform/ingress/image'
 import { findPortOwner } from '#server/platform/ingress/port-owner'
+import { faultOfEdge } from '#server/platform/ingress/version'
 import { type Check, fault, type Finding, note, ok, type Patient, reasonOf, sizeOf } from './finding.ts'
 
 interface Info {
@@ -17,6 +18,11 @@ interface Info {
   DockerRootDir?: string
   CgroupDriver?: string
   CgroupVersion?: string
+}
+
+interface EdgeImage {
+  Id?: string
+  Config?: { Env?: string[] }
 }
 
 const ENGINE_MS = 5_000
@@ -45,6 +51,12 @@ async function asking(
     connection.close()
   }
 }
+
+/** What an image of HAProxy says of its version; nothing where it was made of packages. */
+const versionIn = (image: EdgeImage | undefined): string =>
+  image?.Config?.Env?.find((line) => line.startsWith('HAPROXY_VERSION='))?.split('=')[1] ?? ''
+const renewalOf = ({ config }: Patient): string =>
+  `Fetch its image and have it made anew: docker pull ${EDGE_IMAGE} && docker rm -f ${edgeName(directories(config.data_directory).ingress)}`
 
 const isHere = ({ Name, KernelVersion }: Info) => Name === hostname() && KernelVersion === release()
 
@@ -98,8 +110,13 @@ export const ENGINE: readonly Check[] = [
     look: (patient) =>
       asking(patient, async (call) => {
         const { Version, ApiVersion } = await call<{ Version: string; ApiVersion: string }>('/version')
-        const image = await call<unknown>(`/images/${encodeURIComponent(EDGE_IMAGE)}/json`, [404])
-        if (image && typeof image === 'object' && 'Id' in image)
+        const image = await call<EdgeImage | undefined>(
+          `/images/${encodeURIComponent(EDGE_IMAGE)}/json`,
+          [404],
+        )
+        const wrong = faultOfEdge(versionIn(image))
+        if (wrong) return fault(wrong, renewalOf(patient))
+        if (image?.Id)
           return ok(
             `The container engine ${Version} (API ${ApiVersion}) answers and has the image of the edge.`,
           )

@@ -1,5 +1,6 @@
 import type { Log } from '#server/kernel/log'
 import type { Ingress } from '#server/platform/ingress/ingress'
+import { faultOfEdge } from '#server/platform/ingress/version'
 
 export interface EdgeWatchdogOptions {
   ingress: Pick<Ingress, 'ensure' | 'status'>
@@ -27,11 +28,17 @@ export function watchEdge({
   const pause = () => new Promise((resolve) => setTimeout(resolve, every_ms).unref())
   /** Told once, however often it is tried. */
   let told = ''
+  const tellFault = async () => {
+    const { version = '' } = await ingress.status()
+    const fault = faultOfEdge(version)
+    if (fault) log.warn(fault, { next: 'Pull the image of the edge anew and remove its container.' })
+  }
   const bringUp = async (): Promise<boolean> => {
     try {
       await ingress.ensure(signal)
       await apply()
       if (!signal.aborted) log.info('The edge serves')
+      await tellFault()
       told = ''
       return true
     } catch (error) {

@@ -24,7 +24,7 @@ it('an edge that does not come is tried until it comes, and one that somebody ta
         if (edge.broken-- > 0) throw new IngressError('Port 80 is in use by nginx.')
         edge.running = true
       },
-      status: async () => ({ running: edge.running }),
+      status: async () => ({ running: edge.running, version: '3.0.18-7f0031e' }),
     },
     async apply() {
       edge.applied++
@@ -34,6 +34,7 @@ it('an edge that does not come is tried until it comes, and one that somebody ta
   await kept
   expect(edge).toMatchObject({ ensured: 3, applied: 1 })
   expect(warnings.filter((line) => line.includes('nginx'))).toHaveLength(1)
+  expect(warnings.filter((line) => line.includes('CVE-2026-33555'))).toHaveLength(1)
   const again = applied()
   edge.running = false
   await again
