@@ -7,9 +7,9 @@ import {
   type Workload,
   type WorkloadProbe,
 } from '#server/platform/engine/workload'
-import { own } from '#server/kernel/own'
 import { mainOf, processesOf } from './processes.ts'
 import type { Release, ReleaseProcess, Releases, ReleaseService, ReleaseSettings } from './releases.ts'
+import { openedService } from './stack/words.ts'
 import { stackNetworkOf } from './work.ts'
 
 /** Networks that the instances of a release are in; each is made before the first of them. */
@@ -61,10 +61,7 @@ export function serviceSpec(
   place: Place,
   service: ReleaseService,
 ): ContainerSpec {
-  const { environment, files } = own(releases.services(release.id), service.name) ?? {
-    environment: {},
-    files: [],
-  }
+  const { environment, files, entrypoint, command, working_dir } = openedService(releases, release, service)
   const volumes = releases.dataOf(service.volumes)
   const mounts = [...volumes, ...service.memory, ...files]
   const given = <T>(key: string, value: T | null | false) =>
@@ -75,10 +72,10 @@ export function serviceSpec(
     release_id: service.made_by,
     ...(service.name === MAIN_PROCESS ? {} : { process: service.name }),
     image: service.image_id,
-    ...given('entrypoint', service.entrypoint),
-    ...given('command', service.command),
+    ...given('entrypoint', entrypoint),
+    ...given('command', command),
     ...given('user', service.user),
-    ...given('working_dir', service.working_dir),
+    ...given('working_dir', working_dir),
     ...given('read_only', service.read_only),
     environment,
     ...(mounts.length > 0 ? { mounts } : {}),

@@ -48,7 +48,10 @@ export interface ReleaseProcess {
   /** How long an instance must stay up to count as ready. */
   grace_s: number
 }
-/** A service of a compose file as one release runs it; its environment and files are sealed apart. */
+/**
+ * A service of a compose file as one release runs it. Its environment, its files and its words, into which the file
+ * may put the values of variables, are sealed apart.
+ */
 export interface ReleaseService {
   name: string
   /** The release that made its containers: one that did not change keeps those of an earlier release. */
@@ -60,10 +63,7 @@ export interface ReleaseService {
   image_id: string
   /** Tag of an image that was built for it. */
   image_tag: string | null
-  entrypoint: string[] | null
-  command: string[] | null
   user: string | null
-  working_dir: string | null
   read_only: boolean
   volumes: Extract<Mount, { kind: 'volume' }>[]
   memory: Extract<Mount, { kind: 'memory' }>[]
@@ -72,8 +72,8 @@ export interface ReleaseService {
   public_port: number | null
   /** Path that is asked for to find out whether it is ready; null to connect only. */
   health_path: string | null
-  /** Command inside the container that tells whether it is healthy. */
-  health_check: ServiceHealthCheck | null
+  /** When a command inside the container is asked whether it is healthy; null where the file has none. */
+  health_check: Omit<ServiceHealthCheck, 'command'> | null
   depends_on: { service: string; condition: string }[]
   replicas: number
   limits: ReleaseSettings['limits']
@@ -90,10 +90,19 @@ export interface ServiceHealthCheck {
   retries: number
   start_period_ms: number
 }
+/** What a service is started and asked with; null for what its image says. */
+export interface ServiceWords {
+  entrypoint: string[] | null
+  command: string[] | null
+  working_dir: string | null
+  health_command: string[] | null
+}
 /** What of a service must not be readable in the rows. */
 export interface ServiceSecrets {
   environment: Record<string, string>
   files: FileMount[]
+  /** Absent in releases from before they were sealed. */
+  words?: ServiceWords
 }
 /** Mounts of a release; the text of its files is sealed apart. */
 export interface ReleaseMounts {

@@ -10,6 +10,7 @@ import { elsewhere, listeningOf } from './listening.ts'
 import { waitUntilReady } from './probe.ts'
 import type { Release } from './releases.ts'
 import { waitForService } from './stack/ready.ts'
+import { openedService } from './stack/words.ts'
 import type { DeployContext } from './work.ts'
 
 const TAIL = 30
@@ -152,7 +153,11 @@ export async function verify(
     instances.map(async (instance) => {
       const grace_s = graces.get(instance.process) ?? 0
       const service = settings.stack?.find(({ name }) => name === instance.process)
-      if (service) return waitForService(context, service, instance, { settings, grace_s, signal: probing })
+      if (service) {
+        const { health_check } = openedService(context.releases, release, service)
+        const asked = { ...service, health_check }
+        return waitForService(context, asked, instance, { settings, grace_s, signal: probing })
+      }
       return instance.process === MAIN_PROCESS
         ? waitUntilReady(instance.address ?? '', settings.port, settings.health_check, probing, () =>
             context.clock.monotonic_ms(),

@@ -14,6 +14,7 @@ import { pull } from '../steps/pull.ts'
 import { sourceDirectory } from '../steps/source.ts'
 import type { DeployStep, DeployedApp, DeployContext } from '../work.ts'
 import { readStack, stackFolder } from './plan.ts'
+import { withoutWords, type WordedService } from './words.ts'
 
 interface Made {
   settings: ReleaseSettings
@@ -37,12 +38,13 @@ export async function buildStack(
     const old = before?.settings.stack?.find(({ name }) => name === service.name)
     const image = await imageOf(context, step, app, { service, old, variables })
     const hidden = secretsOf(app, service)
-    secrets[service.name] = hidden
-    const known = { ...openOf(context, app, plan, service), ...image, volumes: volumesOf(service, volumes) }
+    const known = { ...wordedOf(context, app, plan, service), ...image, volumes: volumesOf(service, volumes) }
     // Without the name of its image, which every deployment makes anew: what counts is what it is.
     const fingerprint = context.ports.fingerprint([{ ...known, image_tag: null }, hidden])
     const made_by = old?.fingerprint === fingerprint ? old.made_by : step.state.release_id
-    stack.push({ ...known, fingerprint, made_by })
+    const { open, words } = withoutWords(known)
+    secrets[service.name] = { ...hidden, words }
+    stack.push({ ...open, fingerprint, made_by })
   }
   const settings = stackSettings(context, app, { plan, stack, variables })
   requireRunning(settings)
@@ -67,13 +69,13 @@ const secretsOf = (app: DeployedApp, { environment, mounts }: ComposeService): S
   files: mounts.flatMap((mount) => (mount.kind === 'file' ? [mount] : [])),
 })
 
-/** What of a service may be read by whoever reads the rows. */
-function openOf(
+/** A service as its file says, but for its image, its volumes, its environment and its files. */
+function wordedOf(
   context: DeployContext,
   app: DeployedApp,
   plan: ComposePlan,
   service: ComposeService,
-): Omit<ReleaseService, 'made_by' | 'fingerprint' | 'reference' | 'image_id' | 'image_tag' | 'volumes'> {
+): Omit<WordedService, 'reference' | 'image_id' | 'image_tag' | 'volumes'> {
   const { name, health_check, limits, mounts } = service
   const used = plan.variables.filter(({ paths }) =>
     paths.some((path) => path.startsWith(`services.${name}.`)),

@@ -53,7 +53,11 @@ async function waitUntilHealthy(
  */
 export async function waitForService(
   context: Pick<DeployContext, 'engine' | 'clock'>,
-  { health_check, public_port, health_path }: ReleaseService,
+  {
+    health_check,
+    public_port,
+    health_path,
+  }: Pick<ReleaseService, 'public_port' | 'health_path'> & { health_check: ServiceHealthCheck | null },
   instance: { id: string; address?: string },
   { settings, grace_s, signal }: { settings: ReleaseSettings; grace_s: number; signal: AbortSignal },
 ): Promise<ProbeResult> {

@@ -2,12 +2,13 @@ import type { Actor } from '#server/kernel/access'
 import type { Jobs } from '#server/kernel/jobs/jobs'
 import { conflict } from '#server/kernel/errors'
 import type { DeploymentRow } from '../repository.ts'
-import type { ReleaseService } from '../releases.ts'
+import type { Release, ReleaseService } from '../releases.ts'
 import type { Runtime } from '../runtime.ts'
 import type { DeployContext } from '../work.ts'
 import { variablesOf } from './build.ts'
 import { checkHealth } from './ready.ts'
 import type { ServicePayload } from './service-jobs.ts'
+import { openedService } from './words.ts'
 
 export interface ServiceVariable {
   name: string
@@ -62,8 +63,8 @@ export function createStackRuntime(
     const all = await runtime.instances(app_id)
     return all.filter(({ process, deployment_id }) => process === name && deployment_id === made_by)
   }
-  const check = async (app_id: string, name: string, service: ReleaseService): Promise<boolean> => {
-    const { health_check } = service
+  const check = async (app_id: string, name: string, release: Release, service: ReleaseService) => {
+    const { health_check } = openedService(context.releases, release, service)
     if (!health_check) return true
     const asked = { ...health_check, timeout_ms: Math.min(health_check.timeout_ms, TIMEOUT_MS) }
     const running = (await instances(app_id, name)).filter(({ state }) => state === 'running')
@@ -83,12 +84,12 @@ export function createStackRuntime(
       return { service, is_main: release.settings.main === name, deployment_id: maker?.deployment_id ?? null }
     },
     async isHealthy(app_id, name) {
-      const service = serviceOf(app_id, name)?.service
-      if (!service) return false
+      const found = serviceOf(app_id, name)
+      if (!found) return false
       const key = `${app_id} ${name}`
       const known = seen.get(key)
       if (known && context.clock.now() - known.at < KEPT_MS) return known.healthy
-      const healthy = check(app_id, name, service).catch(() => false)
+      const healthy = check(app_id, name, found.release, found.service).catch(() => false)
       if (seen.size > 1000) seen.clear()
       seen.set(key, { at: context.clock.now(), healthy })
       return healthy
