@@ -97,6 +97,11 @@ export function createVariableRepository(db: Db) {
         )
         .all(value, JSON.stringify(keys), limit) as VersionRow[]
     },
+    /** Keys of the variables of an app that are secrets. */
+    secretKeys: (app_id: string): Set<string> =>
+      new Set(
+        db.sql('SELECT key FROM variables WHERE app_id = ? AND secret = 1').pluck().all(app_id) as string[],
+      ),
     /**
      * Keys of an app of which the platform made the value up (`SERVICE_PASSWORD_DB`), as it does for those that
      * a compose file asks for, and that nobody changed since.

@@ -256,6 +256,8 @@ export function createVariables({ db, clock, secrets, events, audit, ports }: Va
         return report
       }),
     seemsSecret,
+    /** Keys of the variables of an app that are secrets, whatever they are called. */
+    secretKeys: repository.secretKeys,
     /** Variables of an app in clear, for a sealed copy. Throws SecretUnreadableError. */
     snapshot: (app_id: string): StoredVariable[] =>
       repository.all({ app_id }).map((row) => ({ key: row.key, ...vault.open(row) })),

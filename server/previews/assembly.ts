@@ -21,7 +21,7 @@ export interface PreviewNeeds {
   databases: Pick<Databases, 'find' | 'links' | 'delete' | 'variables' | 'linkedTo'>
   deployments: Pick<DeploymentsDomain, 'enqueue' | 'latest' | 'requireEngine'>
   domains: Pick<Domains, 'automaticOf'>
-  env: Pick<Variables, 'seemsSecret'>
+  env: Pick<Variables, 'seemsSecret' | 'secretKeys'>
   projects: Pick<Projects, 'requireQuota'>
   volumes: Pick<Volumes, 'hasPlain' | 'followMounts'>
   webhooks: { pullRequestState: PreviewPorts['pullRequestState'] }
@@ -79,6 +79,7 @@ export function createPreviewsDomain(base: Base, use: PreviewNeeds) {
       ...base,
       repository,
       seemsSecret: (key, value) => use.env.seemsSecret(key, value),
+      secretKeys: (app_id) => use.env.secretKeys(app_id),
     }),
     ports: previewPorts(base, use),
     change(id, columns) {

@@ -77,7 +77,7 @@ export const PreviewSettingsChange = v.strictObject({
       Env,
       v.check((all) => Object.keys(all).length <= 500, 'has at most 500 variables.'),
       v.description(
-        'Variables that only previews get, instead of those of the app; replaces the whole set. Names such as …_TOKEN are secrets, as with variables of apps.',
+        'Variables that only previews get, instead of those of the app; replaces the whole set. Names such as …_TOKEN are secrets, as with variables of apps, and so is what takes the place of a secret.',
       ),
       v.examples([{ APP_ENV: 'preview' }]),
     ),

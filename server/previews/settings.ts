@@ -19,13 +19,20 @@ export interface SettingsOptions {
   repository: PreviewRepository
   /** Whether a variable is taken for a secret. */
   seemsSecret(key: string, value: string): boolean
+  /** Keys of the variables of an app that are secrets, whatever they are called. */
+  secretKeys(app_id: string): ReadonlySet<string>
+}
+/** A variable of previews as it is kept: what it stands for in the app may be gone, or be no secret any more. */
+interface KeptVariable {
+  value: string
+  secret: boolean
 }
 /** What sealed variables are bound to. */
 export const envContext = (app_id: string) => `preview_settings/env/${app_id}`
 
 /** What an app says about its previews. */
 export function createPreviewSettings(options: SettingsOptions) {
-  const { db, clock, secrets, events, audit, repository, seemsSecret } = options
+  const { db, clock, secrets, events, audit, repository, seemsSecret, secretKeys } = options
   const rowOf = (app_id: string): SettingsRow =>
     repository.settings(app_id) ?? {
       app_id,
@@ -38,12 +45,18 @@ export function createPreviewSettings(options: SettingsOptions) {
       env: null,
       updated_at: '',
     }
-  const openEnv = ({ app_id, env }: SettingsRow): Map<string, string> =>
-    new Map(
-      env === null
-        ? []
-        : Object.entries(JSON.parse(secrets.open(env, envContext(app_id))) as Record<string, string>),
+  /** What takes the place of a secret is one. Those that were stored as texts did not say whether they are. */
+  const openEnv = ({ app_id, env }: SettingsRow): Map<string, KeptVariable> => {
+    if (env === null) return new Map()
+    const kept = JSON.parse(secrets.open(env, envContext(app_id))) as Record<string, KeptVariable | string>
+    const hidden = secretKeys(app_id)
+    return new Map(
+      Object.entries(kept).map(([key, one]) => {
+        const { value, secret } = typeof one === 'string' ? { value: one, secret: false } : one
+        return [key, { value, secret: secret || hidden.has(key) || seemsSecret(key, value) }]
+      }),
     )
+  }
   const view = (row: SettingsRow): PreviewSettings => ({
     app_id: row.app_id,
     enabled: row.enabled === 1,
@@ -53,15 +66,16 @@ export function createPreviewSettings(options: SettingsOptions) {
     forks: row.forks,
     databases: row.databases === 1,
     env: Object.fromEntries(
-      [...openEnv(row)].map(([key, value]) => [key, seemsSecret(key, value) ? MASK : value]),
+      [...openEnv(row)].map(([key, { value, secret }]) => [key, secret ? MASK : value]),
     ),
     updated_at: row.updated_at || null,
   })
   /** The sealed set after a change; a masked secret stays as it is. */
   const sealEnv = (row: SettingsRow, given: Record<string, string>): string | null => {
     const before = openEnv(row)
-    const entries = Object.entries(given).map(([key, value]) => {
-      if (value !== MASK) return [key, value]
+    const hidden = secretKeys(row.app_id)
+    const entries = Object.entries(given).map(([key, value]): [string, KeptVariable] => {
+      if (value !== MASK) return [key, { value, secret: hidden.has(key) || seemsSecret(key, value) }]
       const kept = before.get(key)
       if (kept === undefined) throw invalid(`env.${key}`, 'is masked, but there is no such variable yet.')
       return [key, kept]
@@ -117,10 +131,7 @@ export function createPreviewSettings(options: SettingsOptions) {
     /** What the previews of an app get beside its own variables. */
     variables: (app_id: string): ReleaseVariables =>
       Object.fromEntries(
-        [...openEnv(rowOf(app_id))].map(([key, value]) => [
-          key,
-          { value, secret: seemsSecret(key, value), build: true, runtime: true },
-        ]),
+        [...openEnv(rowOf(app_id))].map(([key, kept]) => [key, { ...kept, build: true, runtime: true }]),
       ),
   }
 }
