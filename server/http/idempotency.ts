@@ -9,14 +9,21 @@ const KEPT_MS = 86_400_000
 /** The longest answer that is kept: what a command printed may be a megabyte, and a user may have many keys. */
 const MOST_KEPT = 65_536
 
-/** Answers by scope and key for 24 hours, sealed. One that holds a secret is not kept at all, nor one that is large. */
+/** What the columns of a row are sealed for. */
+export const idempotencyContext = (column: 'answer' | 'body_hash', scope: string, key: string): string =>
+  `idempotency/${column}/${scope}/${key}`
+
+/**
+ * Answers by scope and key for 24 hours, sealed. One that holds a secret is not kept at all, nor one that is large.
+ * The digest of a body is sealed as well: a password or a short value in a body could be guessed by it.
+ */
 export function createIdempotency(db: Db, clock: Clock, secrets: Secrets): Idempotency & { prune(): number } {
-  const context = (scope: string, key: string) => `idempotency/answer/${scope}/${key}`
   const remove = (scope: string, key: string) =>
     db.sql('DELETE FROM idempotency WHERE scope = ? AND key = ?').run(scope, key)
   const before = () => new Date(clock.now() - KEPT_MS).toISOString()
-  // An answer that was never finished belongs to a process that is gone: nobody will finish it.
-  db.sql('DELETE FROM idempotency WHERE status IS NULL').run()
+  // An answer that was never finished belongs to a process that is gone: nobody will finish it. Digests that are
+  // not sealed are from before they were.
+  db.sql(`DELETE FROM idempotency WHERE status IS NULL OR body_hash NOT LIKE 'v1.%'`).run()
   return {
     begin(scope, key, body_hash) {
       return db.tx(() => {
@@ -24,7 +31,7 @@ export function createIdempotency(db: Db, clock: Clock, secrets: Secrets): Idemp
           | { body_hash: string; status: number | null; answer: string | null; created_at: string }
           | undefined
         if (row && row.created_at >= before()) {
-          if (row.body_hash !== body_hash)
+          if (secrets.open(row.body_hash, idempotencyContext('body_hash', scope, key)) !== body_hash)
             throw conflict(
               'This Idempotency-Key was used with another body. Use a new key for a new request.',
             )
@@ -40,13 +47,16 @@ export function createIdempotency(db: Db, clock: Clock, secrets: Secrets): Idemp
             throw conflict(
               'The first request with this Idempotency-Key was carried out. Its answer is not kept: it held a secret that is shown only once, or was larger than 64 KiB. Where it was lost, delete what was made and make it anew with a new key.',
             )
-          return { status: row.status, body: secrets.open(row.answer, context(scope, key)) }
+          return {
+            status: row.status,
+            body: secrets.open(row.answer, idempotencyContext('answer', scope, key)),
+          }
         }
         remove(scope, key)
         db.sql('INSERT INTO idempotency (scope, key, body_hash, created_at) VALUES (?, ?, ?, ?)').run(
           scope,
           key,
-          body_hash,
+          secrets.seal(body_hash, idempotencyContext('body_hash', scope, key)),
           clock.iso(),
         )
         return undefined
@@ -56,7 +66,7 @@ export function createIdempotency(db: Db, clock: Clock, secrets: Secrets): Idemp
       const is_kept = body !== undefined && body.length <= MOST_KEPT
       db.sql('UPDATE idempotency SET status = ?, answer = ? WHERE scope = ? AND key = ?').run(
         status,
-        is_kept ? secrets.seal(body, context(scope, key)) : null,
+        is_kept ? secrets.seal(body, idempotencyContext('answer', scope, key)) : null,
         scope,
         key,
       )

@@ -7,7 +7,7 @@ import type { Base } from '#server/platform/base'
 import type { Projects } from '#server/projects/service'
 import { createChanges } from './changes.ts'
 import type { HttpPorts } from './context.ts'
-import { createIdempotency } from './idempotency.ts'
+import { createIdempotency, idempotencyContext } from './idempotency.ts'
 import type { DocumentFacts } from './openapi.ts'
 import { createWatch } from './standing.ts'
 import { createEntrance, createRequestTurns } from './turns.ts'
@@ -28,14 +28,12 @@ const MOST_UNTAKEN = {
 export default defineModule({
   name: 'http',
   tags: [{ name: 'openapi', description: 'This description.', paths: /^(openapi|asyncapi)\./ }],
-  sealed: [
-    {
-      table: 'idempotency',
-      column: 'answer',
-      key: ['scope', 'key'],
-      context: ({ scope, key }) => `idempotency/answer/${scope}/${key}`,
-    },
-  ],
+  sealed: (['answer', 'body_hash'] as const).map((column) => ({
+    table: 'idempotency',
+    column,
+    key: ['scope', 'key'],
+    context: ({ scope = '', key = '' }) => idempotencyContext(column, scope, key),
+  })),
   create(
     { db, clock, secrets, log, modules, config, version }: Base,
     use: {

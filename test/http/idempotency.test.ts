@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { by, startTinyApi, type TinyApi } from './tiny-api.ts'
 import { createIdempotency } from '#server/http/idempotency'
@@ -122,6 +123,25 @@ describe('an Idempotency-Key', () => {
       ),
     )
     expect(answers.map((answer) => answer.headers.get('idempotency-replayed'))).toEqual([null, null])
+  })
+  it('leaves nothing in the database that a body, which may hold a password, could be guessed by', async () => {
+    const path = '/api/things'
+    await post({ name: 'guess me' })
+    const bytes = api.kernel.db.raw.serialize().toString('latin1')
+    const body = JSON.stringify({ name: 'guess me' })
+    expect(bytes).toContain(`POST ${path}`)
+    for (const text of [body, `\n${body}`])
+      for (const encoding of ['hex', 'base64', 'base64url'] as const)
+        expect(bytes).not.toContain(createHash('sha256').update(text).digest(encoding))
+    expect((await post({ name: 'guess me' })).headers.get('idempotency-replayed')).toBe('true')
+    expect((await post({ name: 'other' })).status).toBe(409)
+  })
+  it('from before bodies were told apart under a key is free again', () => {
+    const { db, clock, secrets } = api.kernel
+    db.sql(
+      'INSERT INTO idempotency (scope, key, body_hash, status, created_at) VALUES (?, ?, ?, 200, ?)',
+    ).run(...['scope', 'old', 'plain', clock.iso()])
+    expect(createIdempotency(db, clock, secrets).begin('scope', 'old', 'hash')).toBeUndefined()
   })
   it('that a crash left at work is free again after the start', () => {
     const { db, clock, secrets } = api.kernel
