@@ -37,6 +37,24 @@ it('the end of a command beside an app is not told as the end of one of its inst
   expect(exits()).toMatchObject([{ instance_id: instance!.id, exit_code: 3 }])
 })
 
+it('a program that lets its children be killed for memory without end is told of once a minute', async () => {
+  api.fakes.git.commit(URL, 'main', {
+    'package.json': '{"name":"shop","scripts":{"start":"node server.js"}}',
+    'server.js': '//',
+  })
+  const { id } = (
+    await api.as('developer').post('/api/apps', { name: 'shop', git_url: URL, soak_seconds: 0 })
+  ).body.data
+  await api.services.jobs.idle()
+  await api.services.deployments.reconciler.start()
+  await expect.poll(() => api.fakes.engine.calls.some(({ method }) => method === 'events')).toBe(true)
+  const [instance] = await api.fakes.engine.instances({ owner: { kind: 'app', id } })
+  for (let kill = 0; kill < 200; kill++) api.fakes.engine.killChild(instance!.id)
+  api.fakes.engine.crash(instance!.id, 137)
+  await expect.poll(() => told('app.instance_exited').length).toBe(1)
+  expect(told('app.oom_killed')).toHaveLength(1)
+})
+
 it('F11: an image that is gone is made again, once; an app that cannot be built any more says so', async () => {
   const files = { 'package.json': '{"name":"shop","scripts":{"start":"node server.js"}}', 'server.js': '//' }
   api.fakes.git.commit(URL, 'main', files)

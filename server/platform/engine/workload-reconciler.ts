@@ -4,6 +4,8 @@ import type { OwnerKind, Workload } from './workload.ts'
 
 const PASS_MS = 30_000
 const RETRY_MS = 1000
+/** A program may let one child after another be killed for memory, dozens a second: how often that is told. */
+const OOM_TOLD_MS = 60_000
 
 /** Somebody whose workloads should run now. */
 export interface DesiredOwner {
@@ -55,6 +57,19 @@ export interface WorkloadOwners<Owner extends DesiredOwner = DesiredOwner> {
   exited?(owner_id: string, event: EngineEvent): void
   /** The end of a pass, after all owners. */
   finished?(): void | Promise<void>
+}
+
+/** Tells a kill for memory from one of an instance of which the same was told lately. */
+function createNews() {
+  const told = new Map<string, number>()
+  return function isNews({ kind, instance_id }: EngineEvent): boolean {
+    if (kind !== 'oom') return true
+    const now = performance.now()
+    if (now - (told.get(instance_id) ?? Number.NEGATIVE_INFINITY) < OOM_TOLD_MS) return false
+    for (const [id, at] of told) if (now - at >= OOM_TOLD_MS) told.delete(id)
+    told.set(instance_id, now)
+    return true
+  }
 }
 
 /**
@@ -150,6 +165,7 @@ export function createWorkloadReconciler({
     return passing
   }
 
+  const isNews = createNews()
   const hear = (event: EngineEvent) => {
     engine_up = true
     // A command beside the workload ends by itself, and nothing has to be restored after it.
@@ -159,7 +175,7 @@ export function createWorkloadReconciler({
     // While a job works on the owner, instances end because it ends them; a pass would leave it alone, and
     // would ask for every instance of the server just when the job starts one.
     if (owner_id !== undefined && kind?.busy(owner_id)) return
-    if ((event.kind === 'die' || event.kind === 'oom') && owner_id && event.release_id)
+    if ((event.kind === 'die' || event.kind === 'oom') && owner_id && event.release_id && isNews(event))
       kind?.exited?.(owner_id, event)
     if (event.kind === 'start' || event.kind === 'die' || event.kind === 'destroy') void reconcile()
   }

@@ -36,6 +36,8 @@ export interface FakeEngine extends Engine {
   addImage(reference: string, image?: { exposed_ports?: number[]; labels?: Labels }): void
   /** Ends an instance's process; a supervised one is started again, like the engine would. */
   crash(instance_id: string, exit_code?: number, oom_killed?: boolean): void
+  /** A process of an instance that is not its first is killed for memory: the instance runs on. */
+  killChild(instance_id: string): void
   /** Removes an instance behind Portreeve's back. */
   vanish(instance_id: string): void
   /** Prints a line into an instance's log. */
@@ -121,6 +123,7 @@ function controls(state: State): Omit<FakeEngine, keyof Engine> {
     },
     addImage: (reference, image) => void state.images.add(reference, image),
     crash: (id, exit_code = 1, oom_killed = false) => instances.die(instances.get(id), exit_code, oom_killed),
+    killChild: (id) => instances.emit('oom', instances.get(id)),
     vanish: (id) => instances.destroy(instances.get(id)),
     fillLayer: (id, bytes) => void state.layers.set(id, bytes),
     fillVolume: (id, bytes) => state.volumes.fill(id, bytes),

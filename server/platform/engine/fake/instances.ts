@@ -85,6 +85,7 @@ export function createFakeInstances(
     ensure,
     destroy,
     die: life.die,
+    emit: life.emit,
     /** Tells of the container of a one-off command, which is no instance. */
     async tellRun(spec: RunOnceSpec, run: () => Promise<RunResult>): Promise<RunResult> {
       const about = {
