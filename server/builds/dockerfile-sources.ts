@@ -1,5 +1,6 @@
 import { DockerfileParser, type Instruction } from 'dockerfile-ast'
 import { plainDirectives } from './dockerfile-directives.ts'
+import { createExpansionMeter } from './dockerfile-expansion.ts'
 
 /**
  * What the engine itself would fetch for a Dockerfile: it does so from this machine's own network, past every
@@ -16,6 +17,8 @@ export interface DockerfileSources {
   unclear: string[]
   /** The image that reads the file in place of the engine. */
   frontend?: string
+  /** Whether its variables become longer than the engine is asked to make them. */
+  is_overgrown: boolean
   /** The file as it may be built: nothing of it can be read as a directive that was not read here. */
   text: string
 }
@@ -109,17 +112,23 @@ interface Read {
 }
 
 /** What begins at each line, whether or not an instruction begins there. */
-function readLines(text: string, escape: string): { read: Read[]; is_too_long: boolean } {
+function readLines(
+  text: string,
+  escape: string,
+  build_args: Readonly<Record<string, string>>,
+): { read: Read[]; is_too_long: boolean; is_overgrown: boolean } {
+  const meter = createExpansionMeter(escape, build_args)
   const lines = text.split(/\r?\n/)
   let characters = 0
   const read = lines.flatMap((_, at) => {
     if (characters > MAX_CHARACTERS) return []
     const instruction = instructionAt(lines, at, escape)
     characters += instruction.length
+    meter.read(instruction)
     const [, name, rest] = /^\s*(?:ONBUILD\s+)*(ADD|FROM|COPY|RUN|ARG)\s+(.*)$/is.exec(instruction) ?? []
     return name && rest ? [{ name: name.toUpperCase(), rest }] : []
   })
-  return { read, is_too_long: characters > MAX_CHARACTERS }
+  return { read, is_too_long: characters > MAX_CHARACTERS, is_overgrown: meter.isTooMuch() }
 }
 
 /** The instructions as a parser of Dockerfiles sees them, those that wait for a later build included. */
@@ -160,18 +169,19 @@ export function dockerfileSources(
 ): DockerfileSources {
   const { text, directives } = plainDirectives(dockerfile)
   const { escape, syntax } = directives
+  const { read, is_too_long, is_overgrown } = readLines(text, escape, build_args)
   const sources: DockerfileSources = {
     addresses: [],
     images: [],
     stages: [],
     unclear: [],
+    is_overgrown,
     ...(syntax ? { frontend: syntax } : {}),
     text,
   }
   const values = new Map<string, Set<string>>(
     Object.entries(build_args).map(([name, value]) => [name, new Set([value])]),
   )
-  const { read, is_too_long } = readLines(text, escape)
   const parsed = parse(text)
   sources.stages = stagesOf(parsed.length > 0 ? parsed : read)
   const found = [...read, ...parsed].map(({ name, rest }) => ({ name, ...wordsOf(rest, escape) }))

@@ -167,7 +167,15 @@ export function createSourceGuard({ engine, policy, client, egress, registryAuth
           `The build argument ${argument} is one of the builder's own.`,
           'Remove it: names that begin with BUILDKIT_ cannot be set.',
         )
-      const { addresses, images, stages, unclear, frontend, text } = await readSources(dockerfile, build_args)
+      const { addresses, images, stages, unclear, frontend, is_overgrown, text } = await readSources(
+        dockerfile,
+        build_args,
+      )
+      if (is_overgrown)
+        throw refused(
+          'The Dockerfile makes its variables longer than the builder is asked to make them.',
+          'Name fewer other variables in ARG, ENV and LABEL, or write long texts into a file of the repository.',
+        )
       if (frontend !== undefined && !FRONTEND.test(frontend))
         throw refused(
           'The Dockerfile names a frontend other than docker/dockerfile.',

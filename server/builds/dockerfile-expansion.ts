@@ -1,0 +1,76 @@
+/**
+ * What the engine spends on the variables of a Dockerfile. It puts their values in character by character, in its own
+ * process that no limit of a build holds, and goes on after the build was given up: a few lines that name one another
+ * kept a core of it for hours.
+ */
+
+/** Instructions whose words the builder expands; texts of commands are the shell's. */
+const EXPANDED =
+  /^\s*(?:ONBUILD\s+)*(ADD|ARG|COPY|ENV|EXPOSE|FROM|LABEL|STOPSIGNAL|USER|VOLUME|WORKDIR)\s+(.*)$/is
+/** More than a program can be given as one variable. */
+const MOST_OF_WORD = 128 * 1024
+/** Characters that are moved for all words: each is copied with what came before it. Some seconds of one core. */
+const MOST_WORK = 2 ** 34
+
+const REFERENCE = /\$\{?([A-Za-z_]\w*)/g
+/** `${NAME/pattern/text}` and `${NAME//pattern/text}` put a text in as often as the value has characters. */
+const REPLACED = /\$\{([A-Za-z_]\w*)\/\/?[^/}]*\/?([^}]*)/g
+
+/** Words as the builder takes them apart: by white space that is in no quotes and not escaped. */
+function wordsOf(rest: string, escape: string): string[] {
+  const words: string[] = []
+  let begin = -1
+  let quote = ''
+  for (let at = 0; at < rest.length; at += 1) {
+    const character = rest[at]!
+    const is_space = quote === '' && /\s/.test(character)
+    if (is_space && begin >= 0) words.push(rest.slice(begin, at))
+    if (is_space) begin = -1
+    else if (begin < 0) begin = at
+    if (character === escape && quote !== "'") at += 1
+    else if (character === quote) quote = ''
+    else if (quote === '' && (character === '"' || character === "'")) quote = character
+  }
+  if (begin >= 0) words.push(rest.slice(begin))
+  return words
+}
+
+/** How long a text is at most once its variables are put in. */
+function lengthOf(text: string, lengths: ReadonlyMap<string, number>): number {
+  const of = (name: string | undefined) => lengths.get(name ?? '') ?? 0
+  let sum = text.length
+  for (const [, name] of text.matchAll(REFERENCE)) sum += of(name)
+  for (const [, name, put_in = ''] of text.matchAll(REPLACED)) sum += of(name) * lengthOf(put_in, lengths)
+  return sum
+}
+
+/**
+ * Measures the instructions of a file in their order.
+ * @param build_args values that are given from outside.
+ */
+export function createExpansionMeter(escape: string, build_args: Readonly<Record<string, string>>) {
+  const lengths = new Map(Object.entries(build_args).map(([name, value]) => [name, value.length]))
+  let work = 0
+  let longest = 0
+
+  function assign(name: string | undefined, length: number): void {
+    if (name !== undefined) lengths.set(name, Math.max(lengths.get(name) ?? 0, length))
+  }
+  return {
+    /** Whether what was read so far is more than the engine is asked to do. */
+    isTooMuch: () => longest > MOST_OF_WORD || work > MOST_WORK,
+    read(instruction: string): void {
+      const [, keyword = '', rest] = EXPANDED.exec(instruction) ?? []
+      if (rest === undefined) return
+      const words = wordsOf(rest, escape)
+      // The old form has one variable: the rest of the line is its value.
+      const is_old = /^(?:ENV|LABEL)$/i.test(keyword) && words[0] !== undefined && !words[0].includes('=')
+      const measured = (is_old ? [rest] : words).map((word) => ({ word, length: lengthOf(word, lengths) }))
+      for (const { word, length } of measured) {
+        work += length ** 2 / 2
+        longest = Math.max(longest, length)
+        if (/^(?:ENV|ARG)$/i.test(keyword)) assign(/^["']?([A-Za-z_]\w*)/.exec(word)?.[1], length)
+      }
+    },
+  }
+}

@@ -1,0 +1,40 @@
+import { describe, expect, it } from 'vitest'
+import { dockerfileSources } from '#server/builds/dockerfile-sources'
+
+const isOvergrown = (lines: readonly string[], build_args: Record<string, string> = {}) =>
+  dockerfileSources(['FROM a', ...lines].join('\n'), build_args).is_overgrown
+
+/** Each variable names the one before it eight times. */
+const eightfold = (form: (name: string, value: string) => string) =>
+  Array.from({ length: 7 }, (_, at) => form(`A${at + 1}`, `$A${at}`.repeat(8)))
+const LONG = 'x'.repeat(60_000)
+
+describe('a Dockerfile whose variables the builder would work on for minutes is told', () => {
+  it.each([
+    ['ENV', ['ENV A0=xxxxxxxx', ...eightfold((name, value) => `ENV ${name}=${value}`)]],
+    ['the old form of ENV', ['ENV A0 xxxxxxxx', ...eightfold((name, value) => `env ${name} ${value}`)]],
+    ['ARG', ['ARG A0=xxxxxxxx', ...eightfold((name, value) => `ARG ${name}="${value}"`)]],
+    ['quotes', ['ENV A0=xxxxxxxx', ...eightfold((name, value) => `ENV ${name}="B= ${value} C="`)]],
+    ['escaped space', ['ENV A0=xxxxxxxx', ...eightfold((name, value) => `ENV ${name}=a\\ b=${value}`)]],
+    ['continued lines', ['ENV A0=xxxxxxxx', ...eightfold((name, value) => `ENV \\\n  ${name}=\\\n${value}`)]],
+    ['a later build', ['ARG A0=xxxxxxxx', ...eightfold((name, value) => `ONBUILD ARG ${name}=${value}`)]],
+    ['fallbacks', ['ARG A0=xxxxxxxx', ...eightfold((name, value) => `ARG ${name}=\${NONE:-${value}}`)]],
+    ['replacements', [`ARG A=${'x'.repeat(200)}`, 'LABEL l=${A//x/${A//x/$A}}']],
+    ['many labels', [`ARG A=${LONG}`, ...Array.from({ length: 20 }, (_, at) => `LABEL l${at}=$A`)]],
+    ['a literal word', [`LABEL l=${LONG}${LONG}${LONG}`]],
+    ['a path', [`ARG A=${LONG}`, 'WORKDIR /$A/$A/$A']],
+  ])('%s', (_, lines) => expect(isOvergrown(lines)).toBe(true))
+
+  it('a value that is given from outside', () =>
+    expect(isOvergrown(['ARG A', 'ENV B=$A$A$A'], { A: LONG })).toBe(true))
+})
+
+it('variables that grow as those of real files do are taken', () => {
+  const paths = Array.from(
+    { length: 40 },
+    (_, at) => `ENV PATH=/opt/tool-${at}/bin:$PATH LD_LIBRARY_PATH="/opt/tool-${at}/lib:\${LD_LIBRARY_PATH}"`,
+  )
+  const versions = ['ARG V=1.2.3', 'ARG W=${V//./_}', 'ARG X=${W//_/-}', 'LABEL v=$V w=$W x=${X:-none}']
+  const labels = Array.from({ length: 200 }, (_, at) => `LABEL l${at}="${'x'.repeat(2000)} $V"`)
+  expect(isOvergrown([...paths, ...versions, ...labels, 'RUN echo $PATH$PATH$PATH'])).toBe(false)
+})
