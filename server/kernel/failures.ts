@@ -31,6 +31,7 @@ export const FAILURES = {
   conflict: 'The state of something does not allow it.',
   image_not_found: 'The registry has no such image or tag.',
   image_denied: 'The registry lets nobody pull the image with what it was given.',
+  image_refused: 'The image says more of itself than any real one: labels, variables, ports or volumes.',
   image_gone: 'The image of an earlier release is no longer on the server.',
   start_failed: 'The engine could not start the program.',
   port_refused: 'The engine may not open this port.',

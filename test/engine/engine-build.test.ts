@@ -56,6 +56,16 @@ describe.each(['auto', 'classic'] as const)('builds with the builder %s', (build
     rmSync(context, { recursive: true })
   })
 
+  test('refuse an image that says more of itself than every list of containers can repeat', async () => {
+    const tag = `portreeve-test/build-${builder}:talkative`
+    const labels = Array.from({ length: 10 }, (_, at) => `LABEL l${at}=$A`)
+    await expect(build([`ARG A=${'x'.repeat(8192)}`, ...labels], { tag })).rejects.toMatchObject({
+      code: 'image_refused',
+      message: 'The image has more than 64 KiB of labels, which is more than may be run here.',
+    })
+    expect(await engine.findImage(tag)).toBeUndefined()
+  })
+
   test('show what commands print as text, character by character, on the stream it came from', async () => {
     await build([
       'RUN printf "grün \\344\\275\\240"; usleep 200000; printf "\\345\\245\\275\\n"; echo oops >&2; printf "1%%\\r50%%\\r100%%\\n"; printf "\\033[32mok\\033[0m \\033[2Kgone\\n"',

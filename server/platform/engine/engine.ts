@@ -290,6 +290,7 @@ export type EngineErrorCode =
   | 'disk_exceeded'
   | 'image_not_found'
   | 'image_denied'
+  | 'image_refused'
   | 'start_failed'
   | 'volume_missing'
   | 'file_refused'

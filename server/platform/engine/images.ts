@@ -1,6 +1,7 @@
 import { eachLimited } from './concurrency.ts'
 import type { Connection } from './connection.ts'
 import { EngineError, type Image, type Labels } from './engine.ts'
+import { excessOf, type ImageConfig } from './image-bounds.ts'
 import { type LabelScope, ownLabel } from './labels.ts'
 
 const PARALLEL = 8
@@ -12,13 +13,7 @@ interface ImageInfo {
   RepoDigests: string[] | null
   Size: number
   Created: string
-  Config: {
-    ExposedPorts?: Record<string, object> | null
-    Cmd?: string[] | null
-    Entrypoint?: string[] | null
-    OnBuild?: string[] | null
-    Labels?: Record<string, string> | null
-  } | null
+  Config: ImageConfig | null
 }
 
 /**
@@ -58,6 +53,19 @@ export function createImages(connection: Connection, scope: LabelScope) {
     return info && toImage(info, reference)
   }
 
+  /** An image that was just made or fetched; one that says too much of itself is removed again and refused. */
+  async function admit(reference: string): Promise<Image | undefined> {
+    const info = await inspect(reference)
+    const excess = excessOf(info?.Config ?? null)
+    if (!info || excess === undefined) return info && toImage(info, reference)
+    await remove(info.Id)
+    throw new EngineError(
+      'image_refused',
+      `The image has ${excess}, which is more than may be run here.`,
+      'Look at LABEL, ENV, EXPOSE and VOLUME of its Dockerfile and of its base image.',
+    )
+  }
+
   /** Removes a tag or an id; false when something uses it. */
   async function removeOne(reference: string): Promise<boolean> {
     try {
@@ -82,8 +90,21 @@ export function createImages(connection: Connection, scope: LabelScope) {
     return users.some(({ ImageID }) => ImageID === id)
   }
 
+  /** An id goes with all its tags; a tag takes only itself away while the image has others. */
+  async function remove(reference: string): Promise<boolean> {
+    const info = await inspect(reference)
+    if (!info) return true
+    if (reference !== info.Id && `sha256:${reference}` !== info.Id) return removeOne(reference)
+    if (await isUsed(info.Id)) return false
+    // Without force, the engine refuses an id that several tags name.
+    for (const tag of info.RepoTags ?? []) if (!(await removeOne(tag))) return false
+    return removeOne(info.Id)
+  }
+
   return {
     find,
+    admit,
+    remove,
     async list(labels: Labels): Promise<Image[]> {
       const listed = await connection.call<{ Id: string }[]>({
         path: '/images/json',
@@ -91,16 +112,6 @@ export function createImages(connection: Connection, scope: LabelScope) {
       })
       const found = await eachLimited(listed, PARALLEL, ({ Id }) => find(Id))
       return found.filter((image) => image !== undefined)
-    },
-    /** An id goes with all its tags; a tag takes only itself away while the image has others. */
-    async remove(reference: string): Promise<boolean> {
-      const info = await inspect(reference)
-      if (!info) return true
-      if (reference !== info.Id && `sha256:${reference}` !== info.Id) return removeOne(reference)
-      if (await isUsed(info.Id)) return false
-      // Without force, the engine refuses an id that several tags name.
-      for (const tag of info.RepoTags ?? []) if (!(await removeOne(tag))) return false
-      return removeOne(info.Id)
     },
     /** Removes untagged images of ours that carry these labels, where nothing uses them. */
     async removeDangling(labels: Labels): Promise<void> {

@@ -51,7 +51,7 @@ export function createPull(connection: Connection, images: Images, room: DiskRoo
         seen.add(text)
         options.onLog({ stream: 'system', text: clampMessage(text) })
       }
-      const image = await images.find(reference)
+      const image = await images.admit(reference)
       if (!image) throw pullError(reference, 'manifest unknown')
       return image
     } catch (error) {

@@ -245,6 +245,29 @@ describe('streams', () => {
     await expect(build(engine)).rejects.toMatchObject({ code: 'unavailable' })
   })
 
+  test.each([
+    ['labels', { Labels: { a: 'x'.repeat(65_536) } }],
+    ['variables', { Env: [`A=${'x'.repeat(262_144)}`] }],
+    [
+      'exposed ports',
+      { ExposedPorts: Object.fromEntries(Array.from({ length: 1001 }, (_, port) => [`${port}/tcp`, {}])) },
+    ],
+    ['volumes', { Volumes: Object.fromEntries(Array.from({ length: 65 }, (_, at) => [`/v${at}`, {}])) }],
+  ])('an image with too many %s is refused, and gone before anybody lists it', async (what, Config) => {
+    const removed: string[] = []
+    const engine = await engineWith((request, response) => {
+      if (request.path.endsWith('/build')) return void response.end('{"aux":{"ID":"sha256:1"}}\n')
+      if (request.method === 'DELETE') removed.push(request.path)
+      const image = { Id: 'sha256:1', RepoTags: ['shop:1'], RepoDigests: [], Size: 1, Created: '2026-01-01' }
+      json(response, request.path.startsWith('/images/') ? { ...image, Config } : [])
+    })
+    await expect(build(engine)).rejects.toMatchObject({
+      code: 'image_refused',
+      message: expect.stringContaining(what),
+    })
+    expect(removed).toEqual(['/images/shop:1', '/images/sha256:1'])
+  })
+
   test('the events tell a one-off command from an instance', async () => {
     const event = (label: Record<string, string>) => ({
       Action: 'die',

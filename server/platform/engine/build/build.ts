@@ -123,7 +123,7 @@ export function createBuilds(
     const room = options.room.watch(beat.signal)
     try {
       const id = await build({ ...spec, onLog }, room.signal)
-      const image = await images.find(id)
+      const image = await images.admit(id)
       if (!image)
         throw new EngineError(
           'build_failed',
