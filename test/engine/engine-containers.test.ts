@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process'
-import { writeFileSync } from 'node:fs'
+import { existsSync, statfsSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { newId } from '#server/kernel/ids'
@@ -117,6 +117,28 @@ describe('a container', () => {
     expect(layer).toBeLessThan(8 * 1024 ** 2)
     await engine.removeRelease(release_id, 0)
     for (const id of [kept, beside]) await engine.removeVolume(id)
+  })
+  test('with very many files takes their share of the disk, however little is in them', async () => {
+    const kept = newId('vol')
+    await engine.ensureVolume(kept, { project: ids.project_id })
+    const fill = (folder: string) =>
+      `mkdir -p ${folder}; i=0; while [ $i -lt 14000 ]; do : > ${folder}/$i; i=$((i+1)); done`
+    await engine.ensureRelease(
+      release({
+        shell_command: `${fill('/tmp/own')}; ${fill('/data/own')}; : > /data/done; exec sleep 600`,
+        mounts: [{ kind: 'volume', volume_id: kept, path: '/data', read_only: false }],
+      }),
+      calm,
+    )
+    const [instance] = await engine.instances({ owner: { kind: 'app', id: ids.app_id } })
+    const folder = (await docker.getVolume(kept).inspect()).Mountpoint
+    await poll(async () => existsSync(join(folder, 'done')))
+    const { bsize, blocks, files } = statfsSync(folder)
+    const share = 4000 * ((bsize * blocks) / files)
+    expect((await engine.volumeUsage()).get(kept)!.used_bytes).toBeGreaterThan(share)
+    expect(await engine.layerBytes(instance!.id)).toBeGreaterThan(share)
+    await engine.removeRelease(release_id, 0)
+    await engine.removeVolume(kept)
   })
   test('holds only the listed capabilities, can gain none, and has an init process', async () => {
     const { texts } = await run(

@@ -1,4 +1,4 @@
-import { readdir, readFile, readlink, stat } from 'node:fs/promises'
+import { readdir, readFile, readlink, stat, statfs } from 'node:fs/promises'
 import { run, type RunOptions, SpawnError } from '#server/kernel/process'
 
 /** A volume where a container has it. */
@@ -23,6 +23,8 @@ const BLOCK_BYTES = 512
 /** From here on it is worth knowing in which volume a file was. */
 const WORTH_A_NAME_BYTES = 1024 ** 2
 const CONTAINER_ID = /[0-9a-f]{64}/
+/** So many files of one folder are not worth counting: what is in them tells what they take. */
+const FEW_FILES = 10_000
 /** Arguments that one program takes are bounded. */
 const AT_ONCE = 500
 
@@ -108,21 +110,40 @@ export async function unlinkedBytes(containers: readonly LookedAt[]): Promise<Un
   return result
 }
 
-/**
- * Blocks that folders take on the disk, by folder: a file may have blocks beyond its end, which its size does not
- * tell. Nothing for a folder that cannot be walked from here.
- */
-export async function allocatedBytes(folders: readonly string[]): Promise<Map<string, number>> {
+/** What `du` sums up of each folder; nothing of one that cannot be walked from here. */
+async function walked(folders: readonly string[], ...which: string[]): Promise<Map<string, number>> {
   const found = new Map<string, number>()
-  if (process.getuid?.() !== 0) return found
   for (let at = 0; at < folders.length; at += AT_ONCE)
     await eachLine(
-      ['du', '-s', '-x', '-B1', '--', ...folders.slice(at, at + AT_ONCE)],
+      ['du', '-s', '-x', ...which, '--', ...folders.slice(at, at + AT_ONCE)],
       WALK_LIMIT_MS,
       (line) => {
-        const [, bytes, folder] = /^(\d+)\t(.*)$/.exec(line) ?? []
-        if (folder) found.set(folder, Number(bytes))
+        const [, sum, folder] = /^(\d+)\t(.*)$/.exec(line) ?? []
+        if (folder) found.set(folder, Number(sum))
       },
     )
+  return found
+}
+
+/** Bytes of the disk for each file that its table has room for; 0 where it makes room as it goes. */
+async function bytesPerFile(folder: string): Promise<number> {
+  const { bsize, blocks, files } = await statfs(folder).catch(() => ({ bsize: 0, blocks: 0, files: 0 }))
+  return files > 0 ? (bsize * blocks) / files : 0
+}
+
+/**
+ * What folders take of the disk, by folder: a file may have blocks beyond its end, which its size does not tell; and
+ * a disk is full for everybody, too, when no further file has room in its table, however little is in them. So
+ * whoever has very many files takes their share of the disk, where that is more than what is in them. Nothing for a
+ * folder that cannot be walked from here.
+ */
+export async function allocatedBytes(folders: readonly string[]): Promise<Map<string, number>> {
+  if (process.getuid?.() !== 0) return new Map()
+  const found = await walked(folders, '-B1')
+  for (const [folder, files] of await walked(folders, '--inodes')) {
+    if (files <= FEW_FILES) continue
+    const share = Math.ceil((files - FEW_FILES) * (await bytesPerFile(folder)))
+    found.set(folder, Math.max(found.get(folder) ?? 0, share))
+  }
   return found
 }
