@@ -1,7 +1,7 @@
 /**
- * What the engine spends on the variables of a Dockerfile. It puts their values in character by character, in its own
- * process that no limit of a build holds, and goes on after the build was given up: a few lines that name one another
- * kept a core of it for hours.
+ * What the engine spends on the variables of a Dockerfile. It puts their values in character by character, and looks
+ * all of them up anew for each instruction, in its own process that no limit of a build holds; and it goes on after
+ * the build was given up: a few lines that name one another, and some thousands that do not, kept a core for hours.
  */
 
 /** Instructions whose words the builder expands; texts of commands are the shell's. */
@@ -10,7 +10,9 @@ const EXPANDED =
 /** More than a program can be given as one variable. */
 const MOST_OF_WORD = 128 * 1024
 /** Characters that are moved for all words: each is copied with what came before it. Some seconds of one core. */
-const MOST_WORK = 2 ** 34
+const MOST_WORK = 2 ** 35
+/** As much as so many moved characters, for each pair of variables that are there: measured with a thousand. */
+const WORK_OF_PAIR = 150
 
 const REFERENCE = /\$\{?([A-Za-z_]\w*)/g
 /** `${NAME/pattern/text}` and `${NAME//pattern/text}` put a text in as often as the value has characters. */
@@ -50,11 +52,15 @@ function lengthOf(text: string, lengths: ReadonlyMap<string, number>): number {
  */
 export function createExpansionMeter(escape: string, build_args: Readonly<Record<string, string>>) {
   const lengths = new Map(Object.entries(build_args).map(([name, value]) => [name, value.length]))
+  const named = new Set<string>()
   let work = 0
   let longest = 0
 
   function assign(name: string | undefined, length: number): void {
-    if (name !== undefined) lengths.set(name, Math.max(lengths.get(name) ?? 0, length))
+    if (name === undefined) return
+    lengths.set(name, Math.max(lengths.get(name) ?? 0, length))
+    named.add(name)
+    work += WORK_OF_PAIR * named.size ** 2
   }
   return {
     /** Whether what was read so far is more than the engine is asked to do. */
@@ -62,6 +68,7 @@ export function createExpansionMeter(escape: string, build_args: Readonly<Record
     read(instruction: string): void {
       const [, keyword = '', rest] = EXPANDED.exec(instruction) ?? []
       if (rest === undefined) return
+      work += WORK_OF_PAIR * named.size ** 2
       const words = wordsOf(rest, escape)
       // The old form has one variable: the rest of the line is its value.
       const is_old = /^(?:ENV|LABEL)$/i.test(keyword) && words[0] !== undefined && !words[0].includes('=')

@@ -17,7 +17,7 @@ export interface DockerfileSources {
   unclear: string[]
   /** The image that reads the file in place of the engine. */
   frontend?: string
-  /** Whether its variables become longer than the engine is asked to make them. */
+  /** Whether its variables are so many, or become so long, that the engine would work on them for minutes. */
   is_overgrown: boolean
   /** The file as it may be built: nothing of it can be read as a directive that was not read here. */
   text: string

@@ -173,8 +173,8 @@ export function createSourceGuard({ engine, policy, client, egress, registryAuth
       )
       if (is_overgrown)
         throw refused(
-          'The Dockerfile makes its variables longer than the builder is asked to make them.',
-          'Name fewer other variables in ARG, ENV and LABEL, or write long texts into a file of the repository.',
+          'The Dockerfile has so many variables, or such long ones, that the builder would work on them for minutes.',
+          'Have fewer in ARG and ENV, or write long texts into a file of the repository; variables of the app that only its instances need can have the scope runtime.',
         )
       if (frontend !== undefined && !FRONTEND.test(frontend))
         throw refused(

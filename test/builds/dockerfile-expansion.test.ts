@@ -22,6 +22,11 @@ describe('a Dockerfile whose variables the builder would work on for minutes is 
     ['replacements', [`ARG A=${'x'.repeat(200)}`, 'LABEL l=${A//x/${A//x/$A}}']],
     ['many labels', [`ARG A=${LONG}`, ...Array.from({ length: 20 }, (_, at) => `LABEL l${at}=$A`)]],
     ['a literal word', [`LABEL l=${LONG}${LONG}${LONG}`]],
+    ['many variables', Array.from({ length: 2000 }, (_, at) => `ENV k${at}=v`)],
+    [
+      'many lines that look them up',
+      [`ENV ${Array.from({ length: 800 }, (_, at) => `k${at}=v`).join(' ')}`, ...Array(1000).fill('USER a')],
+    ],
     ['a path', [`ARG A=${LONG}`, 'WORKDIR /$A/$A/$A']],
   ])('%s', (_, lines) => expect(isOvergrown(lines)).toBe(true))
 
@@ -36,5 +41,7 @@ it('variables that grow as those of real files do are taken', () => {
   )
   const versions = ['ARG V=1.2.3', 'ARG W=${V//./_}', 'ARG X=${W//_/-}', 'LABEL v=$V w=$W x=${X:-none}']
   const labels = Array.from({ length: 200 }, (_, at) => `LABEL l${at}="${'x'.repeat(2000)} $V"`)
+  const given = Array.from({ length: 400 }, (_, at) => `ARG given_${at}`)
   expect(isOvergrown([...paths, ...versions, ...labels, 'RUN echo $PATH$PATH$PATH'])).toBe(false)
+  expect(isOvergrown([...given, ...paths])).toBe(false)
 })
