@@ -13,3 +13,14 @@ test('the newest runs of a job are found by an index, however many it has had: a
   expect(plans.filter((plan) => /TEMP B-TREE FOR ORDER BY|^SCAN (?!json_each)/m.test(plan))).toEqual([])
   db.close()
 })
+
+test('cron jobs are sorted and counted by an index alone: each may have a command of 400 KB', () => {
+  const db = openMigratedDb()
+  const repository = createCronRepository(db)
+  for (const column of ['name', 'next_run_at', 'created_at']) {
+    const plans = plansOf(db, () => repository.page(['prj_1'], {}, 20, 0, [{ column, descending: true }]))
+    for (const line of plans.flatMap((plan) => plan.split('\n')))
+      expect(line).not.toMatch(/^(SCAN|SEARCH) cron_jobs(?!.*(COVERING INDEX|rowid=))/)
+  }
+  db.close()
+})
