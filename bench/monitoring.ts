@@ -136,6 +136,8 @@ async function cost(apps: number, recorded: Recorded): Promise<number> {
     tools: unused('tools'),
     ports: {
       resources: () => resources,
+      resource: (id) => resources.find((one) => one.id === id),
+      statuses: () => ({ running: resources.length }),
       channel: () => undefined,
       statusPage: () => '',
       instances: async () =>

@@ -32,6 +32,10 @@ export interface ResourceSource {
   list(project_id: string, limit: number, offset: number): ListedResource[]
   /** Every one of them, whatever its project; for what watches all. */
   all(): ListedResource[]
+  /** One that is listed; undefined when there is none of that id. */
+  find(id: string): ListedResource | undefined
+  /** How many have each status, in these projects (undefined: all). */
+  statuses(project_ids: readonly string[] | undefined): { status: string; n: number }[]
   /** Whose name holds the text, in these projects (undefined: all): the best ones, and how many there are. */
   search(
     project_ids: readonly string[] | undefined,
@@ -116,6 +120,17 @@ function createSource(
         )
         .all(project_id, limit, offset) as ListedResource[],
     all: () => db.sql(`SELECT ${columns} FROM ${table} WHERE ${where}`).all() as ListedResource[],
+    find: (id) =>
+      db.sql(`SELECT ${columns} FROM ${table} WHERE ${where} AND id = ?`).get(id) as
+        | ListedResource
+        | undefined,
+    statuses: (project_ids) =>
+      db
+        .sql(
+          `SELECT ${status_column ?? 'NULL'} AS status, count(*) AS n FROM ${table}
+             WHERE ${where} AND (@ids IS NULL OR ${project_column} IN (SELECT value FROM json_each(@ids))) GROUP BY 1`,
+        )
+        .all({ ids: project_ids ? JSON.stringify(project_ids) : null }) as { status: string; n: number }[],
     search(project_ids, text, limit) {
       const values = { text, ids: project_ids ? JSON.stringify(project_ids) : null }
       const rows = db

@@ -21,15 +21,25 @@ interface Needs {
 
 function createMonitoringDomain(base: Base, use: Needs) {
   const { engine, config, policy, client, modules, db, clock } = base
+  const sources = () => modules.sources('overview').filter(({ kind }) => WATCHED.has(kind))
   const monitoring = createMonitoring({
     ...base,
     tools: { client, dial: createDial(policy) },
     ports: {
-      resources: () =>
-        modules
-          .sources('overview')
-          .filter(({ kind }) => WATCHED.has(kind))
-          .flatMap((source) => source.all() as MonitoredResource[]),
+      resources: () => sources().flatMap((source) => source.all() as MonitoredResource[]),
+      resource: (id) => {
+        for (const source of sources()) {
+          const found = source.find(id)
+          if (found) return found as MonitoredResource
+        }
+        return undefined
+      },
+      statuses: (project_ids) =>
+        Object.fromEntries(
+          sources()
+            .filter(({ kind }) => kind === 'app')
+            .flatMap((source) => source.statuses(project_ids).map(({ status, n }) => [status, n])),
+        ),
       channel: (id) => use.webhooks.channel(id),
       instances: async () =>
         (await engine.runningInstances()).flatMap(({ id, owner }): SampledInstance[] =>

@@ -1,4 +1,4 @@
-import { own } from '#server/kernel/own'
+import { mapInPieces } from '#server/kernel/pace'
 import { type Actor, visibleProjects } from '#server/kernel/access'
 import type { ClockTrust } from '#server/kernel/clock-trust'
 import type { PlatformEvent } from '#server/kernel/events'
@@ -23,6 +23,10 @@ export interface MonitoredResource {
 }
 export interface MonitoringPorts extends SamplerPorts {
   resources(): MonitoredResource[]
+  /** One of them; undefined when there is none of that id. */
+  resource(id: string): MonitoredResource | undefined
+  /** How many apps have each status, in these projects (undefined: all). */
+  statuses(project_ids: readonly string[] | undefined): Record<string, number>
   channel: AlertPorts['channel']
   /** Path of the public page of a project. */
   statusPage(project_id: string): string
@@ -51,7 +55,7 @@ export function createMonitoring(options: MonitoringOptions) {
   const sampler = createSampler({ db, clock, log, metrics, ports })
   const rollUp = createRollup({ db, clock, clock_trust: options.clock_trust, metrics })
   const now_s = () => Math.floor(clock.now() / 1000)
-  const find = (id: string) => ports.resources().find((one) => one.id === id)
+  const find = (id: string) => ports.resource(id)
 
   const latestOf = (kind: SubjectKind, subject: string): Interval | undefined => {
     const number = metrics.find(kind, subject)
@@ -59,22 +63,15 @@ export function createMonitoring(options: MonitoringOptions) {
       ? undefined
       : metrics.range(number, SAMPLE_S, now_s() - FRESH_S, now_s() + 1).at(-1)
   }
-  const subjects = (): WatchedSubject[] => [
-    {
-      kind: 'server',
-      id: SERVER,
-      project_id: null,
-      name: 'the server',
-      latest: latestOf('server', SERVER),
-    },
-    ...ports.resources().map(({ kind, id, project_id, name }) => ({
-      kind,
-      id,
-      project_id,
-      name,
-      latest: latestOf(kind, id),
-    })),
-  ]
+  /** What was sampled of late; what does not run, however much there is, is not looked at. */
+  const subjects = (): WatchedSubject[] =>
+    metrics
+      .recent(SAMPLE_S, now_s() - FRESH_S, now_s() + 1)
+      .flatMap(({ kind, id, ...latest }): WatchedSubject[] => {
+        if (kind === 'server') return [{ kind, id, project_id: null, name: 'the server', latest }]
+        const found = find(id)
+        return found ? [{ kind, id, project_id: found.project_id, name: found.name, latest }] : []
+      })
   /** What an event is about: its app, or the database that its payload names. */
   const nameOf = ({ app_id, payload, project_id }: PlatformEvent) => {
     const named = [app_id, payload.database_id, payload.node_id, payload.target_id, payload.uptime_check_id]
@@ -105,7 +102,7 @@ export function createMonitoring(options: MonitoringOptions) {
 
   const consumers = (apps: readonly WatchedSubject[], read: (latest: Interval) => number | null) =>
     apps
-      .map(({ id, name, latest }) => ({ id, name, value: (latest && read(latest)) ?? 0 }))
+      .map(({ id, name, latest }) => ({ id, name, value: read(latest) ?? 0 }))
       .filter(({ value }) => value > 0)
       .sort((a, b) => b.value - a.value)
       .slice(0, TOP)
@@ -143,17 +140,13 @@ export function createMonitoring(options: MonitoringOptions) {
     },
     overview(actor: Actor): MonitoringOverview {
       const visible = visibleProjects(actor)
-      const resources = ports
-        .resources()
-        .filter(({ project_id }) => visible === undefined || visible.includes(project_id))
-      const ids = new Set(resources.map(({ id }) => id))
-      const apps = subjects().filter(({ kind, id }) => kind === 'app' && ids.has(id))
-      const counts: Record<string, number> = {}
-      for (const { kind, status } of resources)
-        if (kind === 'app') counts[status] = (own(counts, status) ?? 0) + 1
+      const ids = visible && new Set<string | null>(visible)
+      const apps = subjects().filter(
+        ({ kind, project_id }) => kind === 'app' && (ids?.has(project_id) ?? true),
+      )
       const server = latestOf('server', SERVER)
       return {
-        apps: counts,
+        apps: ports.statuses(visible),
         top_cpu: consumers(apps, ({ cpu }) => (cpu === null ? null : cpu / 1000)),
         top_memory: consumers(apps, ({ memory }) => memory),
         server: server ? pointOf(server, SAMPLE_S) : null,
@@ -161,15 +154,15 @@ export function createMonitoring(options: MonitoringOptions) {
       }
     },
     /** Numbers of everything that the caller may see, in the text format of Prometheus. */
-    prometheus(actor: Actor): string {
+    async prometheus(actor: Actor): Promise<string> {
       const visible = visibleProjects(actor)
-      const own = ports
-        .resources()
-        .filter(({ project_id }) => visible === undefined || visible.includes(project_id))
-      const rows = own.map(({ kind, id, name, status }) => ({
+      const ids = visible && new Set(visible)
+      const latest = new Map(subjects().map((one) => [one.id, one.latest]))
+      const own = ports.resources().filter(({ project_id }) => ids?.has(project_id) ?? true)
+      const rows = await mapInPieces(actor.user_id, own, ({ kind, id, name, status }) => ({
         labels: { kind, id, name },
         status,
-        latest: latestOf(kind, id),
+        latest: latest.get(id),
       }))
       const server = visible === undefined ? latestOf('server', SERVER) : undefined
       const family = (
@@ -180,7 +173,7 @@ export function createMonitoring(options: MonitoringOptions) {
         name,
         help,
         type: 'gauge',
-        samples: rows.map(({ labels, latest }) => ({ labels, value: latest ? read(latest) : null })),
+        samples: rows.flatMap(({ labels, latest: found }) => (found ? [{ labels, value: read(found) }] : [])),
       })
       const ofServer = (name: string, help: string, value: number | null | undefined): MetricFamily => ({
         name,
@@ -215,7 +208,7 @@ export function createMonitoring(options: MonitoringOptions) {
         ofServer('portreeve_server_memory_total_bytes', 'Memory of the server.', server?.memory_total),
         ofServer('portreeve_server_disk_used_bytes', 'Used bytes of the data disk.', server?.disk_used),
         ofServer('portreeve_server_disk_total_bytes', 'Size of the data disk.', server?.disk_total),
-        ofServer('portreeve_alerts_firing', 'Alerts that fire.', alerts.firing(actor).length),
+        ofServer('portreeve_alerts_firing', 'Alerts that fire.', alerts.countFiring(actor)),
       ])
     },
     /** Alerts and uptime checks of an app, and the rules that watch it alone, go where it went. */

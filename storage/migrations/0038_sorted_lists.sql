@@ -3,3 +3,5 @@ CREATE INDEX apps_sorted ON apps (project_id, status, name, created_at, preview_
 CREATE INDEX cron_jobs_sorted ON cron_jobs (project_id, name, next_run_at, created_at, app_id);
 DROP INDEX apps_status;
 CREATE INDEX apps_status ON apps (status, project_id, preview_id);
+-- What fires in some projects.
+CREATE INDEX alert_states_firing ON alert_states (state, project_id);

@@ -35,6 +35,11 @@ export interface StateRow {
   message: string
   fired: number
 }
+/** Something that fires, with what its rule is called. */
+export interface Firing extends Pick<StateRow, 'rule_id' | 'subject_id' | 'since' | 'message'> {
+  name: string
+  severity: RuleRow['severity']
+}
 /** A row of `alert_history`. */
 export interface HistoryRow {
   id: string
@@ -52,6 +57,12 @@ export interface HistoryRow {
 const RULE =
   'id, project_id, builtin, name, subject_kind, subject_id, metric, comparison, threshold, for_s, severity, channels, enabled, silenced_until, created_by, created_at, updated_at'
 const STATE = 'rule_id, subject_id, project_id, state, since, well_since, value, message, fired'
+/** What a rule found, and what fires: so many are shown of thousands. */
+export const MOST_SHOWN = 500
+const SEVERITY = `CASE state WHEN 'firing' THEN 3 WHEN 'pending' THEN 2 ELSE 1 END`
+const VISIBLE = '(@ids IS NULL OR project_id IN (SELECT value FROM json_each(@ids)))'
+const idsOf = (project_ids: readonly string[] | undefined) =>
+  project_ids ? JSON.stringify(project_ids) : null
 /** Alerts of one project whose history is kept. */
 const HISTORY_KEPT = 2_000
 const HISTORY =
@@ -94,9 +105,44 @@ export function createAlertRepository(db: Db) {
         )
         .run(row),
     deleteRule: (id: string) => db.sql('DELETE FROM alert_rules WHERE id = ?').run(id),
-    states: () => db.sql('SELECT * FROM alert_states').all() as StateRow[],
-    statesOf: (rule_id: string) =>
-      db.sql('SELECT * FROM alert_states WHERE rule_id = ?').all(rule_id) as StateRow[],
+    /** The worst state of each rule that has any, as these projects (undefined: all) see it. */
+    worst: (project_ids: readonly string[] | undefined) =>
+      db
+        .sql(`SELECT rule_id, max(${SEVERITY}) AS rank FROM alert_states WHERE ${VISIBLE} GROUP BY rule_id`)
+        .all({ ids: idsOf(project_ids) }) as { rule_id: string; rank: number }[],
+    /** States of a rule as these projects see them, the worst first. */
+    shown: (rule_id: string, project_ids: readonly string[] | undefined) =>
+      db
+        .sql(
+          `SELECT * FROM alert_states WHERE rule_id = @rule_id AND ${VISIBLE}
+             ORDER BY ${SEVERITY} DESC, subject_id LIMIT ${MOST_SHOWN}`,
+        )
+        .all({ rule_id, ids: idsOf(project_ids) }) as StateRow[],
+    /** What fires in these projects, with its rule. */
+    firing: (project_ids: readonly string[] | undefined) =>
+      db
+        .sql(
+          `SELECT rule_id, name, severity, alert_states.subject_id, since, message FROM alert_states
+             JOIN alert_rules ON alert_rules.id = rule_id
+             WHERE state = 'firing' AND (@ids IS NULL OR alert_states.project_id IN (SELECT value FROM json_each(@ids)))
+             LIMIT ${MOST_SHOWN}`,
+        )
+        .all({ ids: idsOf(project_ids) }) as Firing[],
+    countFiring: (project_ids: readonly string[] | undefined) =>
+      db
+        .sql(`SELECT count(*) FROM alert_states WHERE state = 'firing' AND ${VISIBLE}`)
+        .pluck()
+        .get({ ids: idsOf(project_ids) }) as number,
+    state: (rule_id: string, subject_id: string) =>
+      db.sql('SELECT * FROM alert_states WHERE rule_id = ? AND subject_id = ?').get(rule_id, subject_id) as
+        | StateRow
+        | undefined,
+    /** States of a rule, those of the next subjects. */
+    statesOf: (rule_id: string, after_subject: string, limit: number) =>
+      db
+        .sql('SELECT * FROM alert_states WHERE rule_id = ? AND subject_id > ? ORDER BY subject_id LIMIT ?')
+        .all(rule_id, after_subject, limit) as StateRow[],
+    clearStates: (rule_id: string) => db.sql('DELETE FROM alert_states WHERE rule_id = ?').run(rule_id),
     setState: (row: StateRow) =>
       db.sql(`INSERT OR REPLACE INTO alert_states (${STATE}) VALUES (${named(STATE)})`).run(row),
     clearState: (rule_id: string, subject_id: string) =>

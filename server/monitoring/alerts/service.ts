@@ -6,13 +6,11 @@ import { newId } from '#server/kernel/ids'
 import { limits, paged, type Paging } from '#server/kernel/schemas'
 import { isWanted, sortRows, type Wanted } from '#server/kernel/page'
 import { BUILTIN, WATCHED_EVENTS } from './builtin.ts'
-import { createAlertRepository, type RuleRow, type StateRow } from './repository.ts'
+import { createAlertRepository, type RuleRow } from './repository.ts'
 import type { AlertRule, AlertRuleChange, NewAlertRule } from './schema.ts'
 import { createWatch, type WatchOptions, type WatchPorts } from './watch.ts'
 
 export interface AlertPorts extends WatchPorts {
-  /** Project of an app or database; undefined when there is none. */
-  projectOf(kind: 'app' | 'database', id: string): string | undefined
   /** A webhook that tells; undefined when there is none. Administrators alone may use one for all projects. */
   channel(id: string): { project_id: string; all_projects: boolean } | undefined
 }
@@ -24,7 +22,7 @@ export interface AlertOptions extends Omit<WatchOptions, 'alerts' | 'ports'> {
 const MOST_IN_PROJECT = 100
 /** Alerts of one project that begin or end within one evaluation. */
 const MOST_MOVED = 200
-const RANK = { ok: 0, resolved: 1, pending: 2, silenced: 3, firing: 4 } as const
+const STATES = ['ok', 'resolved', 'pending', 'firing'] as const
 
 /** Rules that watch, and what they found. */
 export function createAlerts(options: AlertOptions) {
@@ -42,27 +40,27 @@ export function createAlerts(options: AlertOptions) {
   const isVisible = (visible: readonly string[] | undefined, project_id: string | null) =>
     visible === undefined || (project_id !== null && visible.includes(project_id))
 
-  const view = (row: RuleRow, actor: Actor, states: readonly StateRow[]): AlertRule => {
-    const visible = visibleProjects(actor)
-    const is_silenced = row.silenced_until !== null && Date.parse(row.silenced_until) > clock.now()
-    const subjects = states
-      .filter(({ project_id }) => isVisible(visible, project_id))
-      .map(({ subject_id, state, since, value, message }) => ({
-        subject_id,
-        state: state === 'firing' && is_silenced ? ('silenced' as const) : state,
-        since,
-        value,
-        message,
-      }))
-    const worst = subjects.reduce<AlertRule['state']>(
-      (found, { state }) => (RANK[state] > RANK[found] ? state : found),
-      'ok',
-    )
+  const isSilenced = ({ silenced_until }: RuleRow): boolean =>
+    silenced_until !== null && Date.parse(silenced_until) > clock.now()
+  /** How a rule fares whose worst alert is this bad. */
+  const stateOf = (row: RuleRow, rank: number): AlertRule['state'] => {
+    const worst = STATES[rank]!
+    return isSilenced(row) && (worst === 'ok' || worst === 'firing') ? 'silenced' : worst
+  }
+  const view = (row: RuleRow, actor: Actor): AlertRule => {
+    const shown = alerts.shown(row.id, visibleProjects(actor))
+    const subjects = shown.map(({ subject_id, state, since, value, message }) => ({
+      subject_id,
+      state: state === 'firing' && isSilenced(row) ? ('silenced' as const) : state,
+      since,
+      value,
+      message,
+    }))
     return {
       ...row,
       channels: JSON.parse(row.channels) as string[],
       enabled: row.enabled === 1,
-      state: worst === 'ok' && is_silenced ? 'silenced' : worst,
+      state: stateOf(row, shown[0] ? STATES.indexOf(shown[0].state) : 0),
       subjects,
     }
   }
@@ -151,27 +149,22 @@ export function createAlerts(options: AlertOptions) {
       }
     })
 
-  /** Those of the installation at once, and each project for itself: a hundred rules each may watch fifty apps. */
+  /** Each project for itself, with others served in between: a hundred rules each may watch thousands of apps. */
   const evaluate = async (): Promise<void> => {
-    const subjects = ports.subjects()
-    const by_project = Map.groupBy(subjects, ({ project_id }) => project_id)
-    watch.evaluate(alerts.rulesIn(null), subjects)
+    const by_project = Map.groupBy(ports.subjects(), ({ project_id }) => project_id)
+    const of_installation = Map.groupBy(alerts.rulesIn(null), ({ metric }) => metric !== null)
+    await watch.evaluateSignals(of_installation.get(false) ?? [])
+    await watch.evaluate(of_installation.get(true) ?? [], [...by_project.values()].flat(), MOST_MOVED)
     for (const project_id of alerts.projects()) {
       await setImmediate()
-      watch.evaluate(alerts.rulesIn(project_id), by_project.get(project_id) ?? [], MOST_MOVED)
+      await watch.evaluate(alerts.rulesIn(project_id), by_project.get(project_id) ?? [], MOST_MOVED)
     }
   }
-  /**
-   * Events of one moment are one evaluation, so that a hundred crashes are one message. Those that hear events are
-   * rules of the installation, and need to know of no subject.
-   */
+  /** Events of one moment are one evaluation, so that a hundred crashes are one message. */
   const evaluateSoon = (): void => {
     soon ??= globalThis.setImmediate(() => {
       soon = undefined
-      watch.evaluate(
-        alerts.rulesIn(null).filter(({ metric }) => metric === null),
-        [],
-      )
+      watch.evaluateHeard(alerts.rulesIn(null))
     })
   }
 
@@ -197,15 +190,16 @@ export function createAlerts(options: AlertOptions) {
     /** Rules of the caller's projects and of the installation, built-in ones first. */
     list(actor: Actor, filter: { project_id?: Wanted; state?: Wanted }, paging: Paging) {
       const visible = visibleProjects(actor)
-      const states = Map.groupBy(alerts.states(), ({ rule_id }) => rule_id)
+      const ranks = new Map(alerts.worst(visible).map(({ rule_id, rank }) => [rule_id, rank]))
       const rows = alerts
         .rules()
         .filter((row) => row.project_id === null || isVisible(visible, row.project_id))
         .filter((row) => isWanted(filter.project_id, row.project_id))
-        .map((row) => view(row, actor, states.get(row.id) ?? []))
+        .map((row) => ({ ...row, state: stateOf(row, ranks.get(row.id) ?? 0) }))
         .filter(({ state }) => isWanted(filter.state, state))
       const [limit, offset, sort] = limits(paging)
-      return paged({ rows: sortRows(rows, sort).slice(offset, offset + limit), total: rows.length }, paging)
+      const shown = sortRows(rows, sort).slice(offset, offset + limit)
+      return paged({ rows: shown.map((row) => view(row, actor)), total: rows.length }, paging)
     },
     add: (actor: Actor, project_id: string, body: NewAlertRule): AlertRule =>
       db.tx(() => {
@@ -242,7 +236,7 @@ export function createAlerts(options: AlertOptions) {
         }
         alerts.insertRule(row)
         record(actor, 'create', row)
-        return view(row, actor, [])
+        return view(row, actor)
       }),
     change: (actor: Actor, id: string, body: AlertRuleChange): AlertRule =>
       db.tx(() => {
@@ -265,10 +259,9 @@ export function createAlerts(options: AlertOptions) {
           updated_at: clock.iso(),
         }
         alerts.updateRule(row)
-        if (row.enabled === 0)
-          for (const state of alerts.statesOf(id)) alerts.clearState(id, state.subject_id)
+        if (row.enabled === 0) alerts.clearStates(id)
         record(actor, 'update', row, before)
-        return view(row, actor, alerts.statesOf(id))
+        return view(row, actor)
       }),
     remove: (actor: Actor, id: string): void =>
       db.tx(() => {
@@ -283,21 +276,8 @@ export function createAlerts(options: AlertOptions) {
       return paged(alerts.history(visibleProjects(actor), ...limits(paging)), paging)
     },
     /** What fires now, of what the caller can see. */
-    firing(actor: Actor) {
-      const visible = visibleProjects(actor)
-      const names = new Map(alerts.rules().map((rule) => [rule.id, rule]))
-      return alerts
-        .states()
-        .filter(({ state, project_id }) => state === 'firing' && isVisible(visible, project_id))
-        .map(({ rule_id, subject_id, since, message }) => ({
-          rule_id,
-          name: names.get(rule_id)?.name ?? '',
-          severity: names.get(rule_id)?.severity ?? ('warning' as const),
-          subject_id,
-          since,
-          message,
-        }))
-    },
+    firing: (actor: Actor) => alerts.firing(visibleProjects(actor)),
+    countFiring: (actor: Actor): number => alerts.countFiring(visibleProjects(actor)),
     /** Alerts of a subject and the rules that watch it alone go where it went; channels stay with their project. */
     moved(subject_id: string, project_id: string): void {
       alerts.relocate(subject_id, project_id)

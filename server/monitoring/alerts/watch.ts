@@ -2,24 +2,26 @@ import type { Clock } from '#server/kernel/clock'
 import type { Db } from '#server/kernel/db'
 import type { Events, PlatformEvent } from '#server/kernel/events'
 import { newId } from '#server/kernel/ids'
+import { createPace, type Pace } from '#server/kernel/pace'
 import type { Interval } from '../metrics/interval.ts'
 import { BUILTIN, type BuiltinRule } from './builtin.ts'
 import { isBeyond, readMetric } from './metric.ts'
 import type { AlertRepository, RuleRow, StateRow } from './repository.ts'
 import { type AlertState, evaluate } from './state.ts'
 
-/** A subject with its newest sample. */
+/** Something that was sampled of late, with its newest sample. */
 export interface WatchedSubject {
   kind: RuleRow['subject_kind']
   id: string
   project_id: string | null
   name: string
-  /** Undefined while nothing is known of it. */
-  latest: Interval | undefined
+  latest: Interval
 }
 export interface WatchPorts {
-  /** Every subject that a rule may watch, with its newest sample. */
+  /** What was sampled of late: what runs, and the server. */
   subjects(): WatchedSubject[]
+  /** Project of an app or database; undefined when there is none. */
+  projectOf(kind: 'app' | 'database', id: string): string | undefined
   /** Name and project of what an event is about. */
   nameOf(event: PlatformEvent): { id: string; name: string } | undefined
 }
@@ -31,12 +33,27 @@ export interface WatchOptions {
   ports: WatchPorts
 }
 
+/** Alerts that are read and moved in one piece. */
+const AT_ONCE = 200
+function* inPieces<T>(list: readonly T[]): Generator<T[]> {
+  for (let at = 0; at < list.length; at += AT_ONCE) yield list.slice(at, at + AT_ONCE)
+}
+
 /** What one evaluation found bad, by subject. */
 interface Finding {
   project_id: string | null
   is_bad: boolean
   value: number | null
   message: string
+}
+/** A finding that an event brought, and until when it holds. */
+interface Signal extends Finding {
+  until_ms: number | null
+}
+interface Move {
+  rule: RuleRow
+  subject_id: string
+  found: Finding
 }
 interface Told {
   rule: RuleRow
@@ -66,7 +83,20 @@ const sentence = (template: string, facts: { name: string; cause?: string; value
 /** Watches metrics and events, moves the states of alerts and tells what changed, in one message per project. */
 export function createWatch({ db, clock, events, alerts, ports }: WatchOptions) {
   /** What events have raised and no event has ended yet. */
-  const signals = new Map<string, Finding & { until_ms: number | null }>()
+  const signals = new Map<string, Signal>()
+  /** Of these, what was heard since the last evaluation. */
+  const heard = new Set<string>()
+
+  async function* statePages(rule_id: string, pace: Pace) {
+    for (let after = ''; ; ) {
+      const rows = alerts.statesOf(rule_id, after, AT_ONCE)
+      if (rows.length > 0) yield rows
+      if (rows.length < AT_ONCE) return
+      after = rows.at(-1)!.subject_id
+      const rest = pace.rest()
+      if (rest) await rest
+    }
+  }
 
   const isSilenced = (rule: RuleRow) =>
     rule.silenced_until !== null && Date.parse(rule.silenced_until) > clock.now()
@@ -78,47 +108,34 @@ export function createWatch({ db, clock, events, alerts, ports }: WatchOptions) 
     return `${rule.name}: ${rule.metric} of ${name} is ${shown}, ${rule.comparison} ${rule.threshold}.`
   }
 
-  /** What a rule that watches a metric finds now. A subject without a number is left as it is. */
-  const findByMetric = (rule: RuleRow, subjects: readonly WatchedSubject[]): Map<string, Finding> => {
-    const findings = new Map<string, Finding>()
-    for (const { id, project_id, name, latest } of subjects.filter((one) => isWatched(rule, one))) {
-      const value = latest ? readMetric(rule.metric!, latest) : null
-      if (value === null) continue
-      findings.set(id, {
-        project_id,
-        value,
-        is_bad: isBeyond(value, rule.comparison!, rule.threshold!),
-        message: ruleMessage(rule, name, value),
-      })
+  /** What a rule that watches a metric finds now of one subject; undefined where there is no number. */
+  const findByMetric = (rule: RuleRow, { project_id, name, latest }: WatchedSubject): Finding | undefined => {
+    const value = readMetric(rule.metric!, latest)
+    if (value === null) return undefined
+    return {
+      project_id,
+      value,
+      is_bad: isBeyond(value, rule.comparison!, rule.threshold!),
+      message: ruleMessage(rule, name, value),
     }
-    return findings
   }
-
-  const findBySignal = (rule: RuleRow, states: readonly StateRow[]): Map<string, Finding> => {
-    const findings = new Map<string, Finding>()
+  /** What an event raised or ended, as long as its time is not over. */
+  const findBySignal = (key: string, signal: Signal): Finding => {
+    const is_over = signal.until_ms !== null && clock.now() >= signal.until_ms
+    if (!signal.is_bad || is_over) signals.delete(key)
+    return { ...signal, is_bad: signal.is_bad && !is_over }
+  }
+  /** What an earlier process heard holds until its end is heard, or until its time is over. */
+  const findByState = (rule: RuleRow, row: StateRow): Finding => {
     const ends_after_s = BY_KEY.get(rule.builtin ?? '')?.ends_after_s
-    for (const row of states) {
-      // What an earlier process heard holds until its end is heard, or until its time is over.
-      const is_over = ends_after_s !== undefined && clock.now() - Date.parse(row.since) > ends_after_s * 1000
-      const is_bad = row.state === 'firing' && row.well_since === null && !is_over
-      findings.set(row.subject_id, { ...row, value: null, is_bad })
-    }
-    for (const [key, signal] of signals) {
-      const [rule_id, subject_id] = key.split(' ')
-      if (rule_id !== rule.id) continue
-      const is_over = signal.until_ms !== null && clock.now() >= signal.until_ms
-      findings.set(subject_id!, { ...signal, is_bad: signal.is_bad && !is_over })
-      if (!signal.is_bad || is_over) signals.delete(key)
-    }
-    return findings
+    const is_over = ends_after_s !== undefined && clock.now() - Date.parse(row.since) > ends_after_s * 1000
+    return { ...row, value: null, is_bad: row.state === 'firing' && row.well_since === null && !is_over }
   }
 
-  const move = (rule: RuleRow, subject_id: string, found: Finding, before: StateRow | undefined): Told[] => {
+  /** What a finding makes of an alert; `row` is undefined where it is well and nothing is remembered. */
+  const nextOf = (rule: RuleRow, subject_id: string, found: Finding, before: StateRow | undefined) => {
     const { next, transition } = evaluate(before && stateOf(before), found.is_bad, rule.for_s, clock.now())
-    if (!next) {
-      if (before) alerts.clearState(rule.id, subject_id)
-      return []
-    }
+    if (!next) return { row: undefined, transition, is_same: !before }
     const iso = (ms: number) => new Date(ms).toISOString()
     const row: StateRow = {
       rule_id: rule.id,
@@ -132,10 +149,16 @@ export function createWatch({ db, clock, events, alerts, ports }: WatchOptions) 
       fired: next.fired,
     }
     const is_same =
-      before &&
-      before.state === row.state &&
-      before.since === row.since &&
-      before.well_since === row.well_since
+      before?.state === row.state && before.since === row.since && before.well_since === row.well_since
+    return { row, transition, is_same }
+  }
+  const move = (rule: RuleRow, subject_id: string, found: Finding): Told[] => {
+    const before = alerts.state(rule.id, subject_id)
+    const { row, transition, is_same } = nextOf(rule, subject_id, found, before)
+    if (!row) {
+      if (before) alerts.clearState(rule.id, subject_id)
+      return []
+    }
     if (!is_same) alerts.setState(row)
     if (transition === 'fired')
       alerts.insertHistory({
@@ -184,6 +207,28 @@ export function createWatch({ db, clock, events, alerts, ports }: WatchOptions) 
     }
   }
 
+  /** Moves alerts in one transaction with the events that tell so; rules may have changed since they were looked at. */
+  const write = (moves: readonly Move[]): void => {
+    if (moves.length === 0) return
+    db.tx(() => {
+      const rules = new Map(moves.map(({ rule }) => [rule.id, alerts.rule(rule.id)]))
+      emit(
+        moves.flatMap(({ rule, subject_id, found }) => {
+          const now = rules.get(rule.id)
+          return now?.enabled === 1 && now.updated_at === rule.updated_at ? move(rule, subject_id, found) : []
+        }),
+      )
+    })
+  }
+  /** What signals with these keys make of alerts. */
+  const movesOf = (keys: readonly string[], rules: readonly RuleRow[]): Move[] =>
+    keys.flatMap((key) => {
+      const [rule_id, subject_id = ''] = key.split(' ')
+      const signal = signals.get(key)
+      const rule = rules.find(({ id, enabled }) => id === rule_id && enabled === 1)
+      return signal && rule ? [{ rule, subject_id, found: findBySignal(key, signal) }] : []
+    })
+
   return {
     /** Remembers what an event raises or ends, until the next evaluation. True when it is about an alert. */
     hear(event: PlatformEvent, rules: readonly RuleRow[]): boolean {
@@ -197,6 +242,7 @@ export function createWatch({ db, clock, events, alerts, ports }: WatchOptions) 
         if (!subject) continue
         const { error, reason, message } = event.payload
         const cause = [error, reason, message].find((text) => typeof text === 'string') as string | undefined
+        heard.add(keyOf(rule.id, subject.id))
         signals.set(keyOf(rule.id, subject.id), {
           project_id: event.project_id,
           is_bad,
@@ -208,29 +254,72 @@ export function createWatch({ db, clock, events, alerts, ports }: WatchOptions) 
       }
       return is_heard
     },
+    /** Moves the alerts that events were heard about since the last time, of all of them together. */
+    evaluateHeard(rules: readonly RuleRow[]): void {
+      const keys = [...heard]
+      heard.clear()
+      write(movesOf(keys, rules))
+    },
+    /** Moves what time alone changes of alerts that events raised, with others served in between. */
+    async evaluateSignals(rules: readonly RuleRow[]): Promise<void> {
+      const pace = createPace('alerts')
+      for (const keys of inPieces([...signals.keys()])) {
+        write(movesOf(keys, rules))
+        await pace.pause()
+      }
+      for (const rule of rules) {
+        if (rule.enabled === 0) continue
+        for await (const rows of statePages(rule.id, pace))
+          write(
+            rows.flatMap((row) => {
+              const found = findByState(rule, row)
+              const is_heard = signals.has(keyOf(rule.id, row.subject_id))
+              const is_same = nextOf(rule, row.subject_id, found, row).is_same
+              return is_heard || is_same ? [] : [{ rule, subject_id: row.subject_id, found }]
+            }),
+          )
+      }
+    },
     /**
-     * Moves the alerts of some rules to the state that they are in now, in one transaction with the events that tell
-     * so. `most` is how many of them: what is left has its turn at the next evaluation.
+     * Moves the alerts of rules that watch metrics to the state that they are in now, with others served while it is
+     * looked for. `most` is how many of them: what is left has its turn at the next evaluation. A subject without a
+     * sample is left as it is; one that is gone, or in another project by now, has no alert either.
      */
-    evaluate(rules: readonly RuleRow[], subjects: readonly WatchedSubject[], most = Infinity): void {
-      db.tx(() => {
-        const told: Told[] = []
-        for (const rule of rules) {
-          if (told.length >= most) break
-          if (rule.enabled === 0) continue
-          const before = alerts.statesOf(rule.id)
-          const by_subject = new Map(before.map((row) => [row.subject_id, row]))
-          const findings = rule.metric ? findByMetric(rule, subjects) : findBySignal(rule, before)
-          // A subject that is gone, or in another project by now, has no alert either.
-          if (rule.metric)
-            for (const row of before)
-              if (!subjects.some((one) => one.id === row.subject_id && isWatched(rule, one)))
-                findings.set(row.subject_id, { ...row, is_bad: false })
-          for (const [subject_id, found] of findings)
-            told.push(...move(rule, subject_id, found, by_subject.get(subject_id)))
+    async evaluate(rules: readonly RuleRow[], subjects: readonly WatchedSubject[], most = Infinity) {
+      const pace = createPace('alerts')
+      const moves: Move[] = []
+      const consider = (rule: RuleRow, subject_id: string, found: Finding, before: StateRow | undefined) => {
+        if (!nextOf(rule, subject_id, found, before).is_same) moves.push({ rule, subject_id, found })
+      }
+      const projects = new Map<string, string | null | undefined>()
+      const projectOf = (kind: WatchedSubject['kind'], id: string) => {
+        if (!projects.has(id)) projects.set(id, kind === 'server' ? null : ports.projectOf(kind, id))
+        return projects.get(id)
+      }
+      for (const rule of rules) {
+        if (rule.enabled === 0 || moves.length >= most) continue
+        const states = new Map<string, StateRow>()
+        for await (const rows of statePages(rule.id, pace))
+          for (const row of rows) states.set(row.subject_id, row)
+        for (const subject of subjects) {
+          const rest = pace.rest()
+          if (rest) await rest
+          if (moves.length >= most || !isWatched(rule, subject)) continue
+          const found = findByMetric(rule, subject)
+          if (found) consider(rule, subject.id, found, states.get(subject.id))
+          states.delete(subject.id)
         }
-        emit(told)
-      })
+        for (const row of states.values()) {
+          const rest = pace.rest()
+          if (rest) await rest
+          if (moves.length >= most) break
+          const project_id = projectOf(rule.subject_kind, row.subject_id)
+          const is_its =
+            project_id !== undefined && (rule.project_id === null || rule.project_id === project_id)
+          if (!is_its) consider(rule, row.subject_id, { ...row, is_bad: false }, row)
+        }
+      }
+      write(moves)
     },
   }
 }

@@ -41,6 +41,15 @@ export function createMetricRepository(db: Db) {
           `SELECT ${columns} FROM metrics WHERE subject = ? AND step_s = ? AND at >= ? AND at < ? ORDER BY at`,
         )
         .all(subject, step_s, from, to) as Interval[],
+    /** The newest interval of each subject of those which begin in a time: of what runs, however much there is. */
+    recent: (step_s: number, from: number, to: number) =>
+      db
+        .sql(
+          `SELECT kind, subjects.subject AS id, max(at) AS newest, ${columns} FROM metrics INDEXED BY metrics_age
+             JOIN metric_subjects AS subjects ON subjects.number = metrics.subject
+             WHERE step_s = ? AND at >= ? AND at < ? GROUP BY metrics.subject`,
+        )
+        .all(step_s, from, to) as (Interval & { kind: SubjectKind; id: string })[],
     /** Subjects that have intervals which begin in a time. */
     subjects: (step_s: number, from: number, to: number) =>
       db

@@ -1,6 +1,8 @@
 import { afterEach, beforeEach, expect, it } from 'vitest'
 import { createTestApi, type TestApi } from '#test/support/api'
 import { mostChangedAtOnce } from '#test/support/changes'
+import { plansOf } from '#test/support/plans'
+import { roundsDuring } from '#test/support/rounds'
 import { commitShop, SHOP_URL } from '#test/support/shop'
 
 let api: TestApi
@@ -72,4 +74,40 @@ it('however many alerts of a project begin at once, an evaluation moves few of t
   expect(found).toEqual([200, 400, 500, 500])
   expect(most).toBeLessThan(1000)
   expect((await api.as('viewer').get(`/api/apps/${app_id}`)).status).toBe(200)
+})
+
+it('a hundred rules of a project with hundreds of apps that once ran keep nobody waiting, and their alerts stay', async () => {
+  const { db } = api.kernel
+  const at = api.fakes.clock.iso()
+  const project = api.services.http.default_project()
+  db.tx(() => {
+    for (let app = 0; app < 300; app += 1)
+      db.sql(
+        `INSERT INTO apps (id, name, project_id, status, source, created_at, updated_at) VALUES (?, ?, ?, 'stopped', 'image', ?, ?)`,
+      ).run(`app_${app}`, `app-${app}`, project, at, at)
+    for (let rule = 0; rule < 100; rule += 1) {
+      db.sql(
+        `INSERT INTO alert_rules (id, project_id, name, subject_kind, metric, comparison, threshold, for_s, severity, channels, enabled, created_at, updated_at)
+         VALUES (?, ?, 'x', 'app', 'memory_bytes', 'above', 0, 0, 'warning', '[]', 1, ?, ?)`,
+      ).run(`alr_${rule}`, project, at, at)
+      for (let app = 0; app < 300; app += 1)
+        db.sql(
+          `INSERT INTO alert_states (rule_id, subject_id, project_id, state, since, message, fired) VALUES (?, ?, ?, 'firing', ?, 'x', 1)`,
+        ).run(`alr_${rule}`, `app_${app}`, project, at)
+    }
+  })
+  const { alerts } = api.services.monitoring
+  expect(await roundsDuring(() => alerts.evaluate())).toBeGreaterThan(3)
+  expect(db.sql('SELECT count(*) FROM alert_states').pluck().get()).toBe(30_000)
+})
+
+it('what does not run is not looked at by an evaluation, however much there is', async () => {
+  await tick(1)
+  const { monitoring } = api.services
+  const work: unknown[] = []
+  const plans = plansOf(api.kernel.db, () =>
+    work.push(monitoring.alerts.evaluate(), monitoring.overview(api.actor('admin'))),
+  )
+  await Promise.all(work)
+  expect(plans.join('\n')).not.toMatch(/^SCAN (apps|databases|metrics|alert_states)$/m)
 })
