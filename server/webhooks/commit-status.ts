@@ -1,4 +1,5 @@
 import type { CommitState } from './forges/forge.ts'
+import { became } from './notices.ts'
 
 /** What a commit status tells of a deployment. */
 export interface ReportedDeployment {
@@ -26,6 +27,6 @@ const LONGEST = 140
 
 export function statusDescription(type: string, number: number, error: string | null): string {
   const what = type.split('.')[1]!.replace('finished', 'live')
-  const text = `Deployment #${number} is ${what}${error ? `: ${error}` : '.'}`
+  const text = `Deployment #${number} ${became(what)}${error ? `: ${error}` : '.'}`
   return text.length > LONGEST ? `${text.slice(0, LONGEST - 1)}…` : text
 }

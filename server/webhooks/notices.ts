@@ -77,6 +77,10 @@ export interface NoticeNames {
 
 const words = (text: string) => text.replaceAll('_', ' ')
 
+/** What became of something, as the end of a sentence: it failed, it is live. */
+export const became = (what: string): string =>
+  /^(failed|finished)$/.test(what) ? what : `is ${words(what)}`
+
 function titleOf({ type, payload }: PlatformEvent, app: string | undefined): string {
   const [family = '', ...rest] = type.split('.')
   const what = words(rest.join(' '))
@@ -84,11 +88,11 @@ function titleOf({ type, payload }: PlatformEvent, app: string | undefined): str
     | string
     | undefined
   if (family === 'deployment')
-    return `${app ?? 'An app'}: deployment #${String(payload.number ?? '?')} is ${what}`
+    return `${app ?? 'An app'}: deployment #${String(payload.number ?? '?')} ${became(what)}`
   if (family === 'alert' && typeof payload.message === 'string')
     return `${rest[0] === 'firing' ? 'Alert: ' : ''}${payload.message}`
   if (family === 'preview' && payload.number !== undefined)
-    return `${app ?? 'An app'}: the preview of #${String(payload.number)} is ${what}`
+    return `${app ?? 'An app'}: the preview of #${String(payload.number)} ${became(what)}`
   if (family === 'app') return `${app ?? 'An app'}: ${what}`
   return [app, `${family}${name && name !== app ? ` ${name}` : ''}: ${what}`].filter(Boolean).join(', ')
 }

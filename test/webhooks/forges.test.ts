@@ -199,7 +199,7 @@ describe('a commit status', () => {
     sha: 'a'.repeat(40),
     state: 'failure' as const,
     context: 'portreeve/shop',
-    description: 'Deployment #3 is failed.',
+    description: 'Deployment #3 failed.',
     target_url: 'https://panel.example.com/deployments/dep_1',
     token: 'token-of-the-forge',
   }

@@ -14,7 +14,7 @@ const notice: Notice = {
   type: 'deployment.failed',
   created_at: '2026-01-31T12:00:00.000Z',
   severity: 'error',
-  title: 'shop: deployment #3 is failed <here>',
+  title: 'shop: deployment #3 failed <here>',
   text: 'The build ran out of memory.',
   url: 'https://panel.example.com/deployments/dep_1',
   data: { number: 3 },
@@ -108,6 +108,17 @@ describe('events', () => {
     const over = { message: `Over: ${message}`, severity: 'critical' }
     expect(told('alert.resolved', over)).toEqual([`Over: ${message}`, '', 'success'])
   })
+  it.each([
+    ['deployment.failed', 'shop: deployment #3 failed'],
+    ['deployment.finished', 'shop: deployment #3 finished'],
+    ['deployment.live', 'shop: deployment #3 is live'],
+    ['preview.failed', 'shop: the preview of #3 failed'],
+    ['preview.waiting', 'shop: the preview of #3 is waiting'],
+  ])('of %s are a sentence', (type, title) => {
+    const rest = { seq: 1, project_id: 'prj_1', app_id: 'app_1', deployment_id: null, actor_id: null }
+    const event = { ...rest, type, payload: { number: 3 }, created_at: notice.created_at }
+    expect(noticeOf('dlv_1', event, { app: 'shop', dashboard: null }).title).toBe(title)
+  })
   it('name the app and lead to the deployment', () => {
     const event = {
       seq: 1,
@@ -120,7 +131,7 @@ describe('events', () => {
       created_at: notice.created_at,
     }
     expect(noticeOf('dlv_1', event, { app: 'shop', dashboard: 'https://panel.example.com' })).toMatchObject({
-      title: 'shop: deployment #3 is failed',
+      title: 'shop: deployment #3 failed',
       text: 'It broke.',
       url: 'https://panel.example.com/deployments/dep_1',
     })
