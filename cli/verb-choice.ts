@@ -17,12 +17,14 @@ const OF_CLIENT = /^(-c|-a|--context|--app)(=|$)/
 /**
  * `status` and `logs` mean a server that somebody is logged in to, and this installation where nobody is: on a
  * fresh server they work at once. An app, a context or a login makes them the client's; `portreeve host status`
- * always means the installation.
+ * always means the installation. A word right behind the verb is the name of an app: the host's take none.
  */
 export function chooseVerbs(client: readonly Verb[], host: readonly Verb[], { words, is_client }: Call) {
   const shared = host.filter(({ name }) => client.some((one) => one.name === name)).map(({ name }) => name)
   const verb = firstWord(words)
-  const is_meant = is_client || words.some((word) => OF_CLIENT.test(word))
+  const next = verb === undefined ? undefined : words[words.indexOf(verb) + 1]
+  const names_app = next !== undefined && !next.startsWith('-')
+  const is_meant = is_client || names_app || words.some((word) => OF_CLIENT.test(word))
   const of_host = verb !== undefined && shared.includes(verb) && !is_meant
   return {
     client: client.filter(({ name }) => !(of_host && name === verb)),
