@@ -66,10 +66,12 @@ const UNITS: readonly (readonly [seconds: number, name: string])[] = [
   [60, 'min'],
   [1, 's'],
 ]
-/** How long ago, in one unit. */
-export function ago(at: string, now = Date.now()): string {
-  const seconds = Math.max(0, Math.round((now - Date.parse(at)) / 1000))
-  const [size, name] = UNITS.find(([each]) => seconds >= each) ?? [1, 's']
-  return `${Math.floor(seconds / size)} ${name} ago`
+/** How long something takes or lasts, in one unit. */
+export function span(total_s: number): string {
+  const [size, name] = UNITS.find(([each]) => total_s >= each) ?? [1, 's']
+  return `${Math.floor(total_s / size)} ${name}`
 }
+/** How long ago, in one unit. */
+export const ago = (at: string, now = Date.now()): string =>
+  `${span(Math.max(0, Math.round((now - Date.parse(at)) / 1000)))} ago`
 export const seconds = (ms: number): string => `${(ms / 1000).toFixed(1)} s`

@@ -23,7 +23,7 @@ import {
   serverUrl,
   writeContexts,
 } from '../../cli/client/contexts.ts'
-import { ago, table } from '../../cli/client/output.ts'
+import { ago, span, table } from '../../cli/client/output.ts'
 import { sourceArchive } from '../../cli/client/source-archive.ts'
 import { sourceFiles } from '../../cli/client/source-files.ts'
 import { CLIENT_VERBS } from '../../cli/client-verbs.ts'
@@ -169,6 +169,7 @@ describe('what is shown', () => {
     expect(
       ['2026-11-22T11:59:58Z', '2026-11-22T09:30:00Z', '2026-11-12T12:00:00Z'].map((at) => ago(at, now)),
     ).toEqual(['2 s ago', '2 h ago', '10 d ago'])
+    expect([0, 59, 60, 3599, 7200, 864_000].map(span)).toEqual(['0 s', '59 s', '1 min', '59 min', '2 h', '10 d'])
   })
 })
 
@@ -200,6 +201,8 @@ describe('verbs', () => {
     expect(owner(['status'], false)).toBe('host')
     expect(owner(['status'], true)).toBe('client')
     expect(owner(['status', '--context', 'x'], false)).toBe('client')
+    expect(owner(['status', 'shop'], false)).toBe('client')
+    expect(owner(['status', '-n', '5'], false)).toBe('host')
     expect(owner(['apps'], false)).toBe('client')
   })
 })

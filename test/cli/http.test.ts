@@ -164,3 +164,41 @@ describe('a verb about one app', () => {
     expect(await call(...words, 'app_1', '--app', 'app_2')).toEqual([2])
   })
 })
+
+describe('what a verb shows', () => {
+  /** What a call prints where the server answers these paths with these data. */
+  const shown = async (answers: Record<string, unknown>, ...words: string[]) => {
+    vi.stubEnv('PORTREEVE_URL', url)
+    vi.stubEnv('PORTREEVE_API_KEY', 'k')
+    answer = (request, response) => {
+      const data = answers[request.url!.replace(/\?.*$/, '')]
+      response.writeHead(data === undefined ? 404 : 200, { 'content-type': 'application/json' })
+      response.end(JSON.stringify({ data, total: 1, page: 1, per_page: 100, pages: 1 }))
+    }
+    const write = vi.spyOn(process.stdout, 'write').mockReturnValue(true)
+    try {
+      const groups = [{ heading: 'Client:', verbs: CLIENT_VERBS }]
+      await runProgram(await createProgram('1', groups, words), words)
+      return write.mock.calls.map(([text]) => String(text)).join('')
+    } finally {
+      write.mockRestore()
+    }
+  }
+  const app = {
+    ...{ id: 'app_1', name: 'shop', status: 'running', url: null, source: 'image', image: 'shop:1' },
+    ...{ git_url: null, branch: null, replicas: 1, latest_deployment: null, last_error: null },
+    ...{ needs_redeploy: false, changed_keys: [] },
+  }
+  it('says of an app without instances whether it sleeps', async () => {
+    const answers = { '/api/apps/app_1': app, '/api/apps/app_1/instances': [] }
+    const asleep = { ...answers, '/api/apps/app_1/scaling': { status: 'asleep' } }
+    expect(await shown(asleep, 'status', 'app_1')).toContain('The app is asleep')
+    const scaling = { ...answers, '/api/apps/app_1/scaling': { status: 'scaling' } }
+    expect(await shown(scaling, 'status', 'app_1')).not.toContain('asleep')
+  })
+  it('names the apps that domains lead to', async () => {
+    const domain = { hostname_unicode: 'shop.example.com', status: 'active', ssl_mode: 'acme', path: '/' }
+    const answers = { '/api/apps': [app], '/api/domains': [{ ...domain, app_id: 'app_1' }] }
+    expect(await shown(answers, 'domains')).toMatch(/^shop\.example\.com .* shop$/m)
+  })
+})

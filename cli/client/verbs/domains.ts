@@ -45,10 +45,19 @@ async function list(options: ClientOptions & { app?: string }): Promise<void> {
     session,
     options.app === undefined ? undefined : await appId(session, options.app),
   )
+  const apps = await all((query) => dataOf(session.api.GET('/api/apps', { params: { query } })))
+  const names = new Map(apps.map(({ id, name }) => [id, name]))
+  const nameOf = (id: string) => names.get(id) ?? id
   show(options, found, () =>
     table(
       ['domain', 'status', 'tls', 'path', 'app'],
-      found.map((one) => [one.hostname_unicode, status(one.status), one.ssl_mode, one.path, one.app_id]),
+      found.map((one) => [
+        one.hostname_unicode,
+        status(one.status),
+        one.ssl_mode,
+        one.path,
+        nameOf(one.app_id),
+      ]),
     ),
   )
 }

@@ -1,11 +1,9 @@
 import { dataOf } from '../api.ts'
 import { type AppOption, appId, namedApp } from '../apps.ts'
 import { defineClientVerb } from '../client-verb.ts'
-import { facts, paint, show, status, table } from '../output.ts'
+import { facts, paint, show, span, status, table } from '../output.ts'
 import { type ClientOptions, openSession, type Session } from '../session.ts'
 import { appText } from './apps.ts'
-
-const DAY_S = 86_400
 
 async function serverStatus(session: Session, options: ClientOptions): Promise<void> {
   const { api } = session
@@ -19,7 +17,7 @@ async function serverStatus(session: Session, options: ClientOptions): Promise<v
       facts([
         ['server', `${paint('bold', session.context.url)} (${session.name})`],
         ['version', data.version],
-        ['up', `${Math.floor(data.uptime_s / DAY_S)} d ${Math.floor((data.uptime_s % DAY_S) / 3600)} h`],
+        ['up', span(data.uptime_s)],
         [
           'engine',
           data.engine.available ? (data.engine.version ?? 'there') : paint('red', 'does not answer'),
@@ -41,9 +39,15 @@ async function appStatus(session: Session, name: string, options: ClientOptions)
     dataOf(session.api.GET('/api/apps/{id}', params)),
     dataOf(session.api.GET('/api/apps/{id}/instances', params)),
   ])
+  // An app that sleeps has the status of one that runs, and nothing to show for it.
+  const is_asleep =
+    app.data.status === 'running' &&
+    instances.data.length === 0 &&
+    (await dataOf(session.api.GET('/api/apps/{id}/scaling', params))).data.status === 'asleep'
   show(options, { ...app.data, instances: instances.data }, () =>
     [
       appText(app.data),
+      ...(is_asleep ? ['', 'The app is asleep: the next request wakes it.'] : []),
       ...(instances.data.length === 0
         ? []
         : [
@@ -55,7 +59,7 @@ async function appStatus(session: Session, name: string, options: ClientOptions)
                 status(one.state),
                 one.health,
                 String(one.restart_count),
-                `${one.uptime_s} s`,
+                span(one.uptime_s),
               ]),
             ),
           ]),
