@@ -169,7 +169,14 @@ describe('what is shown', () => {
     expect(
       ['2026-11-22T11:59:58Z', '2026-11-22T09:30:00Z', '2026-11-12T12:00:00Z'].map((at) => ago(at, now)),
     ).toEqual(['2 s ago', '2 h ago', '10 d ago'])
-    expect([0, 59, 60, 3599, 7200, 864_000].map(span)).toEqual(['0 s', '59 s', '1 min', '59 min', '2 h', '10 d'])
+    expect([0, 59, 60, 3599, 7200, 864_000].map(span)).toEqual([
+      '0 s',
+      '59 s',
+      '1 min',
+      '59 min',
+      '2 h',
+      '10 d',
+    ])
   })
 })
 
