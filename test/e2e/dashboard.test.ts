@@ -277,6 +277,19 @@ describe('the dashboard', () => {
     await looking.context.close()
   })
 
+  it('says of an app that sleeps that it sleeps, and what wakes it', async () => {
+    const [app] = (await portreeve.call('GET', '/api/apps?q=shop')).body.data
+    await portreeve.untilApp(app.id, 'running')
+    const scale = (replicas: number) => portreeve.call('PUT', `/api/apps/${app.id}/scaling`, { replicas })
+    expect((await scale(0)).status).toBe(200)
+    const { page, open, context } = await visit(browser, portreeve, WIDE, viewer.cookie)
+    await open(`/apps/${app.id}`)
+    await page.getByText('The app is asleep').waitFor()
+    expect((await scale(1)).status).toBe(200)
+    await page.getByRole('table', { name: 'Instances' }).getByText('web 1').waitFor()
+    await context.close()
+  })
+
   // Apart from the walk, so that a second attempt of that does not meet what the first one made.
   it('takes names that look like markup and are as long as they may be', async () => {
     const [app] = (await portreeve.call('GET', '/api/apps?q=shop')).body.data

@@ -9,3 +9,12 @@ export const useInstances = (id: MaybeRefOrGetter<string>) =>
     () => ['instances', toValue(id)],
     (signal) => api.GET('/api/apps/{id}/instances', { params: { path: { id: toValue(id) } }, signal }),
   )
+
+/** Why nothing runs of an app: whether it sleeps. */
+export const useScaling = (id: MaybeRefOrGetter<string>, enabled: MaybeRefOrGetter<boolean>) =>
+  useRead(
+    ['app', 'deployment', 'instance'],
+    () => ['apps', 'scaling', toValue(id)],
+    (signal) => api.GET('/api/apps/{id}/scaling', { params: { path: { id: toValue(id) } }, signal }),
+    { enabled },
+  )
