@@ -5,6 +5,7 @@ import { ADMIN, type Portreeve, startPortreeve } from '#test/support/portreeve'
 import { launch, type Look, visit } from './support/browser.ts'
 
 const LAPTOP: Look = { width: 1280, height: 800, scheme: 'light' }
+const PHONE: Look = { width: 375, height: 740, scheme: 'light' }
 let portreeve: Portreeve
 let browser: Browser
 let cookie: string
@@ -52,6 +53,22 @@ describe('at 1280 pixels', () => {
     expect(Math.max(...lines)).toBe(1)
     await context.close()
   })
+  it('the steps of a deployment that failed say in whole words that they were not reached', async () => {
+    const image = 'registry.invalid/nothing:1'
+    const { body } = await portreeve.call('POST', '/api/apps', { name: 'unreachable', image })
+    const { id } = await portreeve.untilDeployment(body.data.latest_deployment.id)
+    const { page, open, context } = await visit(browser, portreeve, LAPTOP, cookie)
+    await open(`/deployments/${id}`)
+    const steps = page.getByRole('list', { name: 'Steps' }).getByRole('listitem')
+    await steps.filter({ hasText: 'Not reached' }).first().waitFor()
+    const cut = await steps.evaluateAll((items) =>
+      items
+        .filter(({ scrollWidth, clientWidth }) => scrollWidth > clientWidth)
+        .map(({ textContent }) => textContent),
+    )
+    expect(cut).toEqual([])
+    await context.close()
+  })
   it('everything above a log that has older lines stands in one line', async () => {
     const { page, open, context } = await visit(browser, portreeve, LAPTOP, cookie)
     await page.route('**/logs?*', async (route) => {
@@ -70,6 +87,29 @@ describe('at 1280 pixels', () => {
     }
     const search = (await page.getByRole('searchbox').boundingBox())!
     expect(Math.abs((await middleOf('Save the whole log')) - (search.y + search.height / 2))).toBeLessThan(8)
+    await context.close()
+  })
+})
+
+describe('at 375 pixels', () => {
+  it('a notice with two buttons is read in lines, not letter by letter', async () => {
+    const { page, open, context } = await visit(browser, portreeve, PHONE, cookie)
+    const made = await portreeve.call('POST', '/api/databases', { name: 'orders', engine: 'postgres' })
+    await page.route(`**/api/databases/${made.body.data.id}*`, (route) =>
+      route.fulfill({
+        json: {
+          data: {
+            ...made.body.data,
+            status: 'running',
+            previous_volume: { volume_id: 'vol_1', version: '16', kept_since: '2026-01-01T00:00:00.000Z' },
+          },
+        },
+      }),
+    )
+    await open(`/databases/${made.body.data.id}`)
+    const text = page.getByText('are kept', { exact: false }).first()
+    await text.waitFor()
+    expect((await text.boundingBox())!.width).toBeGreaterThan(150)
     await context.close()
   })
 })
