@@ -21,7 +21,9 @@ const BUILD: Features = {
   context: taken('A folder of the repository.'),
   dockerfile: taken('A file of the context. Default: Dockerfile.'),
   dockerfile_inline: taken('The text of a Dockerfile.'),
-  args: taken('Build arguments; they end up in the image.'),
+  args: taken(
+    'Build arguments; they end up in the image. One that a secret is put into stays empty: the log says how to mount it.',
+  ),
   target: taken('The stage to build.'),
   entitlements: refused('It would give the build more rights.', off),
   privileged: refused('It would give the build more rights.', off),

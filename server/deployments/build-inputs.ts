@@ -1,5 +1,5 @@
 import { type BuildPlan, renderSecretsFile, SECRETS_ARGUMENT, SECRETS_FILE } from '#server/builds/plan'
-import { buildArguments, buildSecrets } from '#server/env/resolved'
+import { buildArguments, buildSecrets, type ReleaseVariables } from '#server/env/resolved'
 import type { DeployedApp, DeployContext } from './work.ts'
 
 /** What a build gets besides its source: arguments, which end up in the image, and mounts, which do not. */
@@ -46,6 +46,38 @@ export function buildInputs(context: DeployContext, app: DeployedApp, plan: Buil
     secrets: { [SECRETS_FILE]: renderSecretsFile(secret) },
     notes: [],
   }
+}
+
+/** Shorter values are met by chance, and no log masks them either. */
+const LEAST_SECRET = 8
+
+/** Name of the secret that a text holds the value of, if it holds one. */
+export const secretIn = (text: string, variables: ReleaseVariables): string | undefined =>
+  Object.entries(variables).find(
+    ([, { secret, value }]) => secret && value.length >= LEAST_SECRET && text.includes(value),
+  )?.[0]
+export const howToMount = (name: string): string =>
+  `Give ${name} the scope “build” and read it from a mount: RUN --mount=type=secret,id=${name} … /run/secrets/${name}`
+
+/**
+ * Arguments that a compose file gives the build of a service, without those that took in a secret: the file puts
+ * variables into them whatever they are, and arguments end up in the image.
+ */
+export function openArguments(
+  args: Readonly<Record<string, string>>,
+  variables: ReleaseVariables,
+): Pick<BuildInputs, 'build_args' | 'notes'> {
+  const build_args: Record<string, string> = {}
+  const notes: string[] = []
+  for (const [name, text] of Object.entries(args)) {
+    const held = secretIn(text, variables)
+    if (held === undefined) build_args[name] = text
+    else
+      notes.push(
+        `ARG ${name} stays empty: it holds the secret ${held}, and arguments end up in the image. ${howToMount(held)}`,
+      )
+  }
+  return { build_args, notes }
 }
 
 /**

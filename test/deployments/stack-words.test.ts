@@ -93,3 +93,60 @@ test('a release from before words were sealed is started with those in its row',
   expect(made()).toMatchObject({ command: ['old', 'command'] })
   expect(made()).not.toHaveProperty('entrypoint')
 })
+
+test('a secret is no argument of a build, however a compose file asks for it, and the log says what to do', async () => {
+  const url = 'https://git.example.com/team/built.git'
+  const secret = 'canary-of-a-build'
+  const compose = (build: object) =>
+    api.fakes.git.commit(
+      url,
+      'main',
+      {
+        'compose.yaml': JSON.stringify({
+          services: {
+            web: { build: { context: '.', ...build }, healthcheck: { test: ['CMD', 'true'] } },
+          },
+        }),
+        Dockerfile: 'FROM scratch\nARG NPM_TOKEN\nARG STAGE',
+      },
+      JSON.stringify(build),
+    )
+  compose({ args: { STAGE: 'first' } })
+  const { body } = await call().post('/api/apps', {
+    ...{ name: 'built', git_url: url, source: 'compose', soak_seconds: 0 },
+  })
+  app_id = body.data.id
+  await api.services.jobs.idle()
+  await call().post(`/api/apps/${app_id}/env/import`, {
+    variables: { NPM_TOKEN: secret, STAGE: 'production' },
+    details: { NPM_TOKEN: { secret: true }, STAGE: { secret: false } },
+  })
+  for (const args of [
+    { NPM_TOKEN: '${NPM_TOKEN}', STAGE: '${STAGE}' },
+    ['NPM_TOKEN', 'STAGE'],
+    ['NPM_TOKEN=${NPM_TOKEN}', 'STAGE=${STAGE}'],
+    { NPM_TOKEN: 'https://user:${NPM_TOKEN}@example.com', STAGE: '${STAGE}' },
+  ]) {
+    compose({ args })
+    await deploy()
+    const build = api.fakes.engine.calls.findLast(({ method }) => method === 'buildImage')!.args[0] as {
+      build_args: Record<string, string>
+      secrets: Record<string, string>
+    }
+    expect(build.build_args).toMatchObject({ STAGE: 'production' })
+    expect(JSON.stringify(build.build_args)).not.toContain(secret)
+    expect(build.secrets).toEqual({ NPM_TOKEN: secret })
+    const [newest] = (await call().get(`/api/apps/${app_id}/deployments`)).body.data
+    const { text } = await call().get(`/api/deployments/${newest.id}/logs`)
+    expect(text).toContain('--mount=type=secret,id=NPM_TOKEN')
+    expect(text).not.toContain(secret)
+  }
+  compose({ dockerfile_inline: 'FROM scratch\nRUN login ${NPM_TOKEN}' })
+  expect(await deploy()).toBe('failed')
+  const [newest] = (await call().get(`/api/apps/${app_id}/deployments`)).body.data
+  expect(newest.error).toMatchObject({
+    code: 'compose_refused',
+    hint: expect.stringContaining('id=NPM_TOKEN'),
+  })
+  expect(JSON.stringify(newest)).not.toContain(secret)
+})

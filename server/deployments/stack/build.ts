@@ -5,7 +5,7 @@ import { Fatal } from '#server/kernel/jobs/definition'
 import { own } from '#server/kernel/own'
 import { sourceFolder } from '#server/platform/archive/source-folder'
 import type { Image } from '#server/platform/engine/engine'
-import { cacheScopes, withheldFrom } from '../build-inputs.ts'
+import { cacheScopes, howToMount, openArguments, secretIn, withheldFrom } from '../build-inputs.ts'
 import { instancesOf } from '../processes.ts'
 import { settingsOf } from '../release-settings.ts'
 import type { Release, ReleaseService, ReleaseSettings, ServiceSecrets } from '../releases.ts'
@@ -154,7 +154,16 @@ async function build(
       `The service ${service.name} is built from ${folder}, which has no ${named}.`,
       'Set build.dockerfile in the compose file.',
     )
-  const build_args = { ...buildArguments(variables), ...app.configuration.build.args, ...args }
+  const held = secretIn(inline ?? '', variables)
+  if (held !== undefined)
+    throw new Fatal(
+      'compose_refused',
+      `The Dockerfile of the service ${service.name} in the compose file holds the secret ${held}, and would keep it in the image.`,
+      howToMount(held),
+    )
+  const open = openArguments(args, variables)
+  for (const note of open.notes) onLog({ stream: 'system', text: note })
+  const build_args = { ...buildArguments(variables), ...app.configuration.build.args, ...open.build_args }
   return context.engine.buildImage(
     {
       context: source,
