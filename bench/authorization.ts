@@ -66,6 +66,7 @@ const projects = createProjects({
   people: () => identity.people,
   defaultQuotas: () => ({}),
   resources: () => [],
+  forget: () => {},
   removeNetwork: () => undefined,
   share: () => ({ memory_bytes: 0, cpus: 0 }),
 })

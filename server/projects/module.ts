@@ -1,4 +1,5 @@
 import { defineModule } from '#server/kernel/module'
+import type { Alerts } from '#server/monitoring/alerts/service'
 import type { Base } from '#server/platform/base'
 import type { SettingsService } from '#server/settings/service'
 import type { People } from './members.ts'
@@ -8,6 +9,7 @@ import { createProjects } from './service.ts'
 interface Needs {
   identity: { people: People }
   settings: Pick<SettingsService, 'server'>
+  monitoring: { alerts: Pick<Alerts, 'projectRemoved'> }
 }
 
 export default defineModule({
@@ -21,6 +23,7 @@ export default defineModule({
       defaultQuotas: () => use.settings.server().default_project_quotas,
       resources: () => modules.sources('overview'),
       share: (project_id) => modules.share(project_id),
+      forget: (actor, project_id) => use.monitoring.alerts.projectRemoved(actor, project_id),
       removeNetwork: createNetworkRemoval(base.jobs, base.engine).enqueue,
     }),
   channels: () => [

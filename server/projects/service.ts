@@ -36,6 +36,8 @@ export interface ProjectOptions {
   resources: () => readonly ResourceSource[]
   /** What all instances in a project may use together. */
   share: (project_id: string) => Share
+  /** Forgets what of a project is no resource and goes with it; in the transaction that deletes it. */
+  forget: (actor: Actor, project_id: string) => void
   /** Has the engine's network of a project removed, which nothing uses any more. */
   removeNetwork: (project_id: string) => void
 }
@@ -232,6 +234,7 @@ export function createProjects(options: ProjectOptions) {
             `The project is not empty: ${left.map(({ kind, number }) => `${number} ${kind.replaceAll('_', ' ')}${number === 1 ? '' : 's'}`).join(', ')}. Move or delete them first.`,
           )
         const member_ids = repository.memberIds(id)
+        options.forget(actor, id)
         repository.delete(id)
         for (const user_id of member_ids) people().rightsChanged(actor, user_id)
         note(actor, 'project.delete', row, row, null)

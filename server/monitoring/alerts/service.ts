@@ -289,6 +289,15 @@ export function createAlerts(options: AlertOptions) {
       }
     },
     removed,
+    /** Rules of a project go with it. Part of its deletion, when nothing is left in it that they could watch. */
+    projectRemoved(actor: Actor, project_id: string): void {
+      for (const row of alerts.rulesIn(project_id)) {
+        for (const { subject_id } of alerts.statesOf(row.id))
+          alerts.resolveHistory(row.id, subject_id, clock.iso())
+        alerts.deleteRule(row.id)
+        record(actor, 'delete', row)
+      }
+    },
     prune: (before: string): number => alerts.prune(before),
   }
 }
