@@ -169,6 +169,10 @@ export function createAlertRepository(db: Db) {
           'UPDATE alert_history SET resolved_at = ? WHERE rule_id = ? AND subject_id = ? AND resolved_at IS NULL',
         )
         .run(at, rule_id, subject_id),
+    resolveAll: (rule_id: string, at: string) =>
+      db
+        .sql('UPDATE alert_history SET resolved_at = ? WHERE rule_id = ? AND resolved_at IS NULL')
+        .run(at, rule_id),
     /** Alerts of these projects, newest first; with `installation` those that belong to none as well. */
     history: (project_ids: readonly string[] | undefined, ...span: Span): Page<HistoryRow> =>
       selectPage<HistoryRow>(

@@ -10,10 +10,7 @@ import { createAlertRepository, type RuleRow } from './repository.ts'
 import type { AlertRule, AlertRuleChange, NewAlertRule } from './schema.ts'
 import { createWatch, type WatchOptions, type WatchPorts } from './watch.ts'
 
-export interface AlertPorts extends WatchPorts {
-  /** A webhook that tells; undefined when there is none. Administrators alone may use one for all projects. */
-  channel(id: string): { project_id: string; all_projects: boolean } | undefined
-}
+export type AlertPorts = WatchPorts
 export interface AlertOptions extends Omit<WatchOptions, 'alerts' | 'ports'> {
   audit: AuditTrail
   ports: AlertPorts
@@ -40,6 +37,14 @@ export function createAlerts(options: AlertOptions) {
   const isVisible = (visible: readonly string[] | undefined, project_id: string | null) =>
     visible === undefined || (project_id !== null && visible.includes(project_id))
 
+  /** Those of a rule of the installation may be anybody's. */
+  const channelsFor = (actor: Actor, row: RuleRow): string[] =>
+    (JSON.parse(row.channels) as string[]).filter((id) => {
+      if (row.project_id !== null || isAdministrator(actor)) return true
+      const found = ports.channel(id)
+      return found && !found.all_projects && isVisible(visibleProjects(actor), found.project_id)
+    })
+
   const isSilenced = ({ silenced_until }: RuleRow): boolean =>
     silenced_until !== null && Date.parse(silenced_until) > clock.now()
   /** How a rule fares whose worst alert is this bad. */
@@ -58,7 +63,7 @@ export function createAlerts(options: AlertOptions) {
     }))
     return {
       ...row,
-      channels: JSON.parse(row.channels) as string[],
+      channels: channelsFor(actor, row),
       enabled: row.enabled === 1,
       state: stateOf(row, shown[0] ? STATES.indexOf(shown[0].state) : 0),
       subjects,
@@ -292,8 +297,7 @@ export function createAlerts(options: AlertOptions) {
     /** Rules of a project go with it. Part of its deletion, when nothing is left in it that they could watch. */
     projectRemoved(actor: Actor, project_id: string): void {
       for (const row of alerts.rulesIn(project_id)) {
-        for (const { subject_id } of alerts.statesOf(row.id))
-          alerts.resolveHistory(row.id, subject_id, clock.iso())
+        alerts.resolveAll(row.id, clock.iso())
         alerts.deleteRule(row.id)
         record(actor, 'delete', row)
       }

@@ -24,6 +24,8 @@ export interface WatchPorts {
   projectOf(kind: 'app' | 'database', id: string): string | undefined
   /** Name and project of what an event is about. */
   nameOf(event: PlatformEvent): { id: string; name: string } | undefined
+  /** A webhook that tells; undefined when there is none. Administrators alone may use one for all projects. */
+  channel(id: string): { project_id: string; all_projects: boolean } | undefined
 }
 export interface WatchOptions {
   db: Db
@@ -177,6 +179,13 @@ export function createWatch({ db, clock, events, alerts, ports }: WatchOptions) 
     return transition ? [{ rule, row, transition }] : []
   }
 
+  /** Receivers for an alert of a project: members hear of it, and not of what others have. */
+  const channelsOf = (rule: RuleRow, project_id: string | null): string[] =>
+    (JSON.parse(rule.channels) as string[]).filter((id) => {
+      const found = ports.channel(id)
+      return project_id === null || found?.all_projects || found?.project_id === project_id
+    })
+
   /** One event per project and kind of change, however many alerts: a hundred crashes are one message. */
   const emit = (told: readonly Told[]): void => {
     const groups = Map.groupBy(
@@ -194,7 +203,7 @@ export function createWatch({ db, clock, events, alerts, ports }: WatchOptions) 
         payload: {
           message: is_fired ? `${messages[0]}${more}` : `Over: ${messages[0]}${more}`,
           severity: rule.severity,
-          channels: JSON.parse(rule.channels) as string[],
+          channels: channelsOf(rule, row.project_id),
           alerts: group.slice(0, 100).map((one) => ({
             rule_id: one.rule.id,
             name: one.rule.name,
