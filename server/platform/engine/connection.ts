@@ -25,6 +25,8 @@ export interface CallOptions {
 export interface StreamOptions extends CallOptions {
   /** Bytes to send as the body, e.g. a build context. */
   upload?: Upload
+  /** Time until the answer must have been read, where it is a short one; without it, it may go on for ever. */
+  whole_ms?: number
 }
 
 /** The engine's HTTP API with deadlines, cancellation and errors of ours around each call. */
@@ -135,7 +137,17 @@ async function openStream(options: StreamOptions, send: Send): Promise<IncomingM
     throw error
   })
   life.signal.addEventListener('abort', () => answer.destroy(new Error('aborted')), { once: true })
-  answer.once('close', () => options.signal?.removeEventListener('abort', follow))
+  const timer =
+    options.whole_ms === undefined
+      ? undefined
+      : setTimeout(
+          () => answer.destroy(unavailable(new Error(`not read within ${options.whole_ms} ms`))),
+          options.whole_ms,
+        )
+  answer.once('close', () => {
+    clearTimeout(timer)
+    options.signal?.removeEventListener('abort', follow)
+  })
   return answer
 }
 

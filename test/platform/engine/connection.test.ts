@@ -1,3 +1,4 @@
+import { text } from 'node:stream/consumers'
 import { afterEach, describe, expect, test } from 'vitest'
 import { createConnection } from '#server/platform/engine/connection'
 import { createDockerEngine } from '#server/platform/engine/docker'
@@ -33,6 +34,14 @@ describe('a call', () => {
     await expect(connection.call({ path: '/x', deadline_ms: 100 })).rejects.toMatchObject({
       code: 'unavailable',
     })
+  })
+
+  test('whose answer is read as it comes ends at its limit, where it has one', async () => {
+    const { connection } = await standIn((_, response) => {
+      response.writeHead(200).write('half')
+    })
+    const answer = await connection.stream({ path: '/x', whole_ms: 100 })
+    await expect(text(answer)).rejects.toMatchObject({ code: 'unavailable' })
   })
 
   test('ends as aborted when its caller leaves, before and after it was sent', async () => {

@@ -1,9 +1,11 @@
 import { posix } from 'node:path'
+import { pipeline } from 'node:stream'
 import { firstBytes } from '#server/kernel/first-bytes'
 import type { Header, Pack } from 'tar-stream'
 import type { Connection } from '../connection.ts'
 import type { Containers } from './containers.ts'
 import { EngineError } from '../engine.ts'
+import { toEngineError } from '../failures.ts'
 import type { ContainerSpec, Mount } from '../workload.ts'
 
 const FOLDER_MODE = 0o755
@@ -96,14 +98,27 @@ type Archive = ReturnType<typeof createArchive>
 function createArchive(connection: Connection, id: string, signal: AbortSignal) {
   const path = `/containers/${encodeURIComponent(id)}/archive`
   const open = (method: 'GET' | 'HEAD', inside: string) =>
-    connection.stream({ method, path, query: { path: inside }, signal, deadline_ms: DEADLINE_MS })
+    connection.stream({
+      method,
+      path,
+      query: { path: inside },
+      signal,
+      deadline_ms: DEADLINE_MS,
+      // An engine that stops half-way would keep whoever starts it, and after it every other app, waiting for ever.
+      whole_ms: DEADLINE_MS,
+    })
   /** Reads the first entry below a path, which is that of the path itself; the rest is not waited for. */
   async function first<T>(inside: string, read: (entry: Entry) => Promise<T>): Promise<T | undefined> {
     const { extract } = await import('tar-stream')
     const answer = await open('GET', inside)
     try {
-      for await (const entry of answer.pipe(extract()) as AsyncIterable<Entry>) return await read(entry)
+      const entries = extract()
+      // An answer that breaks off ends the reading, too; the reading throws what it was.
+      pipeline(answer, entries, () => {})
+      for await (const entry of entries as AsyncIterable<Entry>) return await read(entry)
       return undefined
+    } catch (error) {
+      throw toEngineError(error)
     } finally {
       answer.destroy()
     }
@@ -147,7 +162,10 @@ async function userOf(archive: Archive, name: string): Promise<User> {
   const [user = '', group] = name.split(':')
   if (user === '' || user === 'root' || user === '0') return { uid: 0, gid: 0 }
   const rows = async (file: string) => {
-    const text = await archive.beginning(file).catch(() => undefined)
+    const text = await archive.beginning(file).catch((error: unknown) => {
+      if (error instanceof EngineError && error.code === 'not_found') return undefined
+      throw error
+    })
     return (text ?? '').split('\n').map((line) => line.split(':'))
   }
   const known = (await rows('/etc/passwd')).find(([own, , uid]) => own === user || uid === user)

@@ -36,8 +36,14 @@ function sendFile(response: ServerResponse, text: string, size: number, sent: (b
   more()
 }
 
+/** Begins an archive and breaks off, as an engine does that is started anew. */
+function breakOff(response: ServerResponse): void {
+  response.writeHead(200, { 'content-type': 'application/x-tar' }).write(Buffer.alloc(100, 'p'))
+  setImmediate(() => response.destroy())
+}
+
 /** An engine that has one container, whose image has this list of users. */
-async function startWith(users: string, size = users.length) {
+async function startWith(users: string | undefined, size = users?.length ?? 0) {
   let read_bytes = 0
   const server = await createEngineStandIn(({ method, path, query }, response) => {
     const labels = { 'portreeve.managed': 'true', 'portreeve.installation': 'default' }
@@ -54,8 +60,9 @@ async function startWith(users: string, size = users.length) {
         NetworkSettings: { Networks: {} },
       })
     if (path.startsWith('/containers/') && path.endsWith('/archive') && method === 'GET') {
+      if (query.get('path') === '/etc/passwd' && users === undefined) return breakOff(response)
       if (query.get('path') === '/etc/passwd')
-        return sendFile(response, users, size, (bytes) => (read_bytes += bytes))
+        return sendFile(response, users ?? '', size, (bytes) => (read_bytes += bytes))
       return json(response, { message: 'no such path' }, 404)
     }
     if (path.startsWith('/containers/') && path.endsWith('/json') && method === 'GET')
@@ -98,4 +105,8 @@ test('of a list of users only the beginning is read, however long an image makes
   const { started, read_bytes } = await startWith('root:x:0:0::/root:/bin/sh\n', HUGE_BYTES)
   expect(started).toHaveLength(1)
   expect(read_bytes()).toBeLessThan(32 * 1024 ** 2)
+})
+
+test('a start whose engine breaks off while it is asked for a file fails and does not wait for ever', async () => {
+  await expect(startWith(undefined)).rejects.toMatchObject({ code: 'unavailable' })
 })
