@@ -44,6 +44,19 @@ it('an app that writes more into its container than its share is stopped, with a
   expect((await app()).status).toBe('running')
 })
 
+it('an instance that ends after each piece that it writes is looked at while it waits to be started again', async () => {
+  const [instance] = await running()
+  api.fakes.engine.fillLayer(instance!.id, 100 * MIB + 1)
+  api.fakes.engine.crash(instance!.id, 1)
+  expect((await running())[0]?.state).not.toBe('running')
+  await pass()
+  expect(await app()).toMatchObject({
+    status: 'failed',
+    last_error: expect.stringContaining('wrote 101 MiB'),
+  })
+  expect(await running()).toEqual([])
+})
+
 it('an instance is asked for once in five minutes, and one that is gone is forgotten', async () => {
   await pass()
   await pass()

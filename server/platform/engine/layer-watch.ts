@@ -72,9 +72,10 @@ export function createLayerWatch(options: LayerWatchOptions) {
         for (const one of options.desired()) {
           if (options.busy(one.id)) continue
           const makers = new Set<string | undefined>(options.makers(one))
+          // One that waits to be started again keeps what it wrote, and writes on after that.
           await look(
             one,
-            all.filter(({ release_id, state }) => makers.has(release_id) && state === 'running'),
+            all.filter(({ release_id, state }) => makers.has(release_id) && state !== 'dead'),
           )
         }
       } catch (error) {
