@@ -13,6 +13,8 @@ const MOST_OF_WORD = 128 * 1024
 const MOST_WORK = 2 ** 35
 /** As much as so many moved characters, for each pair of variables that are there: measured with a thousand. */
 const WORK_OF_PAIR = 150
+/** Replacements within one another; nobody writes more than two. */
+const MOST_NESTED = 8
 
 const REFERENCE = /\$\{?([A-Za-z_]\w*)/g
 /** `${NAME/pattern/text}` and `${NAME//pattern/text}` put a text in as often as the value has characters. */
@@ -37,12 +39,14 @@ function wordsOf(rest: string, escape: string): string[] {
   return words
 }
 
-/** How long a text is at most once its variables are put in. */
-function lengthOf(text: string, lengths: ReadonlyMap<string, number>): number {
+/** How long a text is at most once its variables are put in; endless where they are nested beyond reading. */
+function lengthOf(text: string, lengths: ReadonlyMap<string, number>, depth = 0): number {
+  if (depth > MOST_NESTED) return Number.POSITIVE_INFINITY
   const of = (name: string | undefined) => lengths.get(name ?? '') ?? 0
   let sum = text.length
   for (const [, name] of text.matchAll(REFERENCE)) sum += of(name)
-  for (const [, name, put_in = ''] of text.matchAll(REPLACED)) sum += of(name) * lengthOf(put_in, lengths)
+  for (const [, name, put_in = ''] of text.matchAll(REPLACED))
+    if (of(name) > 0) sum += of(name) * lengthOf(put_in, lengths, depth + 1)
   return sum
 }
 

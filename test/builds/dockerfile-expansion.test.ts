@@ -20,6 +20,7 @@ describe('a Dockerfile whose variables the builder would work on for minutes is 
     ['a later build', ['ARG A0=xxxxxxxx', ...eightfold((name, value) => `ONBUILD ARG ${name}=${value}`)]],
     ['fallbacks', ['ARG A0=xxxxxxxx', ...eightfold((name, value) => `ARG ${name}=\${NONE:-${value}}`)]],
     ['replacements', [`ARG A=${'x'.repeat(200)}`, 'LABEL l=${A//x/${A//x/$A}}']],
+    ['replacements beyond reading', ['ARG a=xx', `LABEL l=${'${a//x/'.repeat(8000)}`]],
     ['many labels', [`ARG A=${LONG}`, ...Array.from({ length: 20 }, (_, at) => `LABEL l${at}=$A`)]],
     ['a literal word', [`LABEL l=${LONG}${LONG}${LONG}`]],
     ['many variables', Array.from({ length: 2000 }, (_, at) => `ENV k${at}=v`)],
