@@ -55,6 +55,22 @@ it('a program that lets its children be killed for memory without end is told of
   expect(told('app.oom_killed')).toHaveLength(1)
 })
 
+it('an app that cannot be started is tried once in half a minute, however often others end meanwhile', async () => {
+  api.fakes.git.commit(URL, 'main', {
+    'package.json': '{"name":"shop","scripts":{"start":"node server.js"}}',
+    'server.js': '//',
+  })
+  const { id } = (
+    await api.as('developer').post('/api/apps', { name: 'shop', git_url: URL, soak_seconds: 0 })
+  ).body.data
+  await api.services.jobs.idle()
+  const [instance] = await api.fakes.engine.instances({ owner: { kind: 'app', id } })
+  api.fakes.engine.behave(`portreeve/${id}*`, { start: 'refused' })
+  api.fakes.engine.vanish(instance!.id)
+  for (let look = 0; look < 5; look++) await api.services.deployments.reconciler.reconcile()
+  expect(told('app.restored')).toHaveLength(1)
+})
+
 it('F11: an image that is gone is made again, once; an app that cannot be built any more says so', async () => {
   const files = { 'package.json': '{"name":"shop","scripts":{"start":"node server.js"}}', 'server.js': '//' }
   api.fakes.git.commit(URL, 'main', files)

@@ -1,5 +1,5 @@
 import type { Log } from '#server/kernel/log'
-import type { Engine, EngineEvent, Instance, Labels } from './engine.ts'
+import { type Engine, EngineError, type EngineEvent, type Instance, type Labels } from './engine.ts'
 import type { OwnerKind, Workload } from './workload.ts'
 
 const PASS_MS = 30_000
@@ -72,6 +72,28 @@ function createNews() {
   }
 }
 
+/** An engine that was down is no fault of theirs, and of what is gone its owner hears, who sees to it. */
+const TRIED_AT_ONCE: readonly EngineError['code'][] = ['unavailable', 'image_not_found', 'volume_missing']
+
+/**
+ * Remembers whose workload could not be made: it is not tried again for each event of somebody else, which would
+ * keep all others waiting behind it.
+ */
+function createPatience() {
+  const failed = new Map<string, number>()
+  return {
+    mustWait: (owner_id: string): boolean =>
+      performance.now() - (failed.get(owner_id) ?? Number.NEGATIVE_INFINITY) < PASS_MS - RETRY_MS,
+    note(owner_id: string, error: unknown): void {
+      if (error instanceof EngineError && TRIED_AT_ONCE.includes(error.code)) return
+      const now = performance.now()
+      for (const [id, at] of failed) if (now - at >= PASS_MS) failed.delete(id)
+      failed.set(owner_id, now)
+    },
+    forget: (owner_id: string) => failed.delete(owner_id),
+  }
+}
+
 /**
  * Compares what should run with what runs, on every event of the engine and every 30 s, and restores what is
  * missing: instances that vanished or are in the network of another project; containers that nobody owns go.
@@ -91,6 +113,7 @@ export function createWorkloadReconciler({
   let engine_up: boolean | undefined
   let passing: Promise<void> | undefined
   let again = false
+  const patience = createPatience()
   const kindOf = (kind: string | undefined) => kinds().find((known) => known.kind === kind)
 
   const pass = async () => {
@@ -112,10 +135,12 @@ export function createWorkloadReconciler({
       expected.add(owner.release_id)
       for (const { release_id, process } of processes ?? [])
         if (release_id !== undefined) expected.add(placeOf({ release_id, process }))
-      if (!processes || kind.busy(owner.id)) continue
+      if (kind.busy(owner.id)) patience.forget(owner.id)
+      if (!processes || kind.busy(owner.id) || patience.mustWait(owner.id)) continue
       try {
         await restore({ engine, signal: stop.signal }, kind, { owner, processes }, instances)
       } catch (error) {
+        patience.note(owner.id, error)
         // A job that began meanwhile, such as a restore of what is missing, ends with the owner as it makes it.
         if (kind.busy(owner.id)) continue
         log.warn('A workload could not be restored', { [kind.kind]: owner.id, error })
