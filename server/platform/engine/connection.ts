@@ -8,6 +8,10 @@ import { aborted, isConnectionLoss, statusError, toEngineError, unavailable } fr
 export const DEFAULT_DEADLINE_MS = 10_000
 /** An answer larger than this is not one of the engine's. */
 const ANSWER_LIMIT_BYTES = 64 * 1024 * 1024
+const TOO_LARGE = 'The container engine sent an answer that is too large.'
+/** Whether an answer was not read to its end, since it is longer than any that is asked for. */
+export const isTooLarge = (error: unknown): boolean =>
+  error instanceof EngineError && error.message === TOO_LARGE
 
 export interface CallOptions {
   method?: 'GET' | 'HEAD' | 'POST' | 'PUT' | 'DELETE'
@@ -199,8 +203,7 @@ async function readAll(answer: IncomingMessage): Promise<string> {
   let size = 0
   for await (const chunk of answer as AsyncIterable<Buffer>) {
     size += chunk.length
-    if (size > ANSWER_LIMIT_BYTES)
-      throw new EngineError('failed', 'The container engine sent an answer that is too large.')
+    if (size > ANSWER_LIMIT_BYTES) throw new EngineError('failed', TOO_LARGE)
     chunks.push(chunk)
   }
   if (!answer.complete) throw Object.assign(new Error('the answer broke off'), { code: 'ECONNRESET' })

@@ -1,5 +1,5 @@
 import { eachLimited } from './concurrency.ts'
-import type { Connection } from './connection.ts'
+import { type Connection, isTooLarge } from './connection.ts'
 import { EngineError, type Image, type Labels } from './engine.ts'
 import { excessOf, type ImageConfig } from './image-bounds.ts'
 import { type LabelScope, ownLabel } from './labels.ts'
@@ -43,6 +43,13 @@ export function isNamed(image: Image, reference: string): boolean {
   return [...image.tags, image.digest ?? ''].some((name) => short(name) === desired)
 }
 
+const refused = (excess: string) =>
+  new EngineError(
+    'image_refused',
+    `The image has ${excess}, which is more than may be run here.`,
+    'Look at LABEL, ENV, EXPOSE and VOLUME of its Dockerfile and of its base image.',
+  )
+
 /** Images that are on the engine: found, listed and removed. */
 export function createImages(connection: Connection, scope: LabelScope) {
   const inspect = (reference: string) =>
@@ -55,15 +62,15 @@ export function createImages(connection: Connection, scope: LabelScope) {
 
   /** An image that was just made or fetched; one that says too much of itself is removed again and refused. */
   async function admit(reference: string): Promise<Image | undefined> {
-    const info = await inspect(reference)
+    const info = await inspect(reference).catch(async (error: unknown) => {
+      if (!isTooLarge(error)) throw error
+      await removeOne(reference)
+      throw refused('many megabytes of labels, variables and the like')
+    })
     const excess = excessOf(info?.Config ?? null)
     if (!info || excess === undefined) return info && toImage(info, reference)
     await remove(info.Id)
-    throw new EngineError(
-      'image_refused',
-      `The image has ${excess}, which is more than may be run here.`,
-      'Look at LABEL, ENV, EXPOSE and VOLUME of its Dockerfile and of its base image.',
-    )
+    throw refused(excess)
   }
 
   /** Removes a tag or an id; false when something uses it. */

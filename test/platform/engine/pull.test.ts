@@ -1,5 +1,6 @@
 import { afterEach, expect, test } from 'vitest'
 import { createConnection } from '#server/platform/engine/connection'
+import { createDockerEngine } from '#server/platform/engine/docker'
 import { createDiskRoom } from '#server/platform/engine/disk-room'
 import type { Image } from '#server/platform/engine/engine'
 import type { Images } from '#server/platform/engine/images'
@@ -28,4 +29,19 @@ test('an image that a digest pins is taken as it is here, unless it must be open
   expect([await pull(reference, { onLog }, signal), pulled]).toEqual([here, []])
   await expect(pull(reference, { anonymously: true, onLog }, signal)).rejects.toThrow()
   expect(pulled).toHaveLength(1)
+})
+
+test('an image that says more of itself than an answer may hold is removed, or no list could be read any more', async () => {
+  const removed: string[] = []
+  const server = await createEngineStandIn(({ method, path }, response) => {
+    if (method === 'DELETE') removed.push(path)
+    if (method !== 'GET') return json(response, {})
+    response.writeHead(200)
+    response.end(`{"Id":"sha256:1","Config":{"Labels":{"a":"${'x'.repeat(65 * 1024 ** 2)}"}}}`)
+  })
+  const engine = createDockerEngine({ docker_host: server.docker_host })
+  closing.push(engine.close, server.close)
+  const pulling = engine.pullImage('team/huge:1', { onLog: () => undefined }, new AbortController().signal)
+  await expect(pulling).rejects.toMatchObject({ code: 'image_refused' })
+  expect(removed).toEqual(['/images/team/huge:1'])
 })
