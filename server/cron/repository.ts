@@ -98,7 +98,13 @@ export function createCronRepository(db: Db) {
     /** When the next job of all is due. */
     earliest: () =>
       db.sql('SELECT min(next_run_at) FROM cron_jobs WHERE enabled = 1').pluck().get() as string | null,
-    enabled: () => db.sql('SELECT * FROM cron_jobs WHERE enabled = 1').all() as CronJobRow[],
+    /** The next of those that are enabled: of a hundred at a time, none with the command that it runs. */
+    enabledAfter: (place: number) =>
+      db
+        .sql(
+          'SELECT rowid AS place, id, updated_at FROM cron_jobs WHERE enabled = 1 AND rowid > ? ORDER BY rowid LIMIT 100',
+        )
+        .all(place) as { place: number; id: string; updated_at: string }[],
     appsWithJobs: () =>
       db.sql(`SELECT DISTINCT app_id FROM cron_jobs WHERE source = 'repository'`).pluck().all() as string[],
 

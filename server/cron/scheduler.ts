@@ -164,16 +164,21 @@ export function createScheduler({ db, clock, events, jobs, log, repository, isAc
   async function straighten(mine: number): Promise<void> {
     const pace = createPace('cron')
     await pace.pause()
-    for (const { id, updated_at } of repository.enabled()) {
-      const rest = pace.rest()
-      if (rest) await rest
-      if (mine !== passes) return
-      const job = repository.find(id)
-      if (job?.enabled !== 1 || job.updated_at !== updated_at) continue
-      const next = slotAfter(job, clock.now())
-      if (next !== null && (job.next_run_at === null || next < job.next_run_at))
-        repository.setNext(job.id, next)
-    }
+    for (
+      let jobs = repository.enabledAfter(0);
+      jobs.length > 0;
+      jobs = repository.enabledAfter(jobs.at(-1)!.place)
+    )
+      for (const { id, updated_at } of jobs) {
+        const rest = pace.rest()
+        if (rest) await rest
+        if (mine !== passes) return
+        const job = repository.find(id)
+        if (job?.enabled !== 1 || job.updated_at !== updated_at) continue
+        const next = slotAfter(job, clock.now())
+        if (next !== null && (job.next_run_at === null || next < job.next_run_at))
+          repository.setNext(job.id, next)
+      }
     is_straight = true
   }
   async function beginDue(): Promise<number> {

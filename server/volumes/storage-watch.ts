@@ -1,3 +1,4 @@
+import { setImmediate } from 'node:timers/promises'
 import type { Clock } from '#server/kernel/clock'
 import type { FailureCode } from '#server/kernel/failures'
 import type { Log } from '#server/kernel/log'
@@ -108,10 +109,9 @@ export function createStorageWatch({ clock, log, ports }: StorageWatchOptions) {
   }
   async function holdQuota(
     { id, storage_bytes }: { id: string; storage_bytes: number },
-    all: readonly Stored[],
+    own: readonly Stored[],
     stopped: Set<string>,
   ): Promise<void> {
-    const own = all.filter(({ project_id }) => project_id === id)
     const held = own.reduce((sum, { used_bytes, kept_bytes }) => sum + used_bytes + kept_bytes, 0)
     if (held <= storage_bytes) {
       crossed.delete(id)
@@ -169,7 +169,11 @@ export function createStorageWatch({ clock, log, ports }: StorageWatchOptions) {
           all.filter(({ project_id }) => !with_quota.has(project_id)),
         )
         const stopped = new Set<string>()
-        for (const project of limited) await holdQuota(project, all, stopped)
+        const by_project = Map.groupBy(all, ({ project_id }) => project_id)
+        for (const project of limited) {
+          await setImmediate()
+          await holdQuota(project, by_project.get(project.id) ?? [], stopped)
+        }
         await holdDisk(all, is_full, stopped)
       } catch (error) {
         log.warn('The sizes of volumes and databases cannot be measured', { error })

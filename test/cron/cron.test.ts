@@ -343,6 +343,41 @@ describe('F40, F18: times that pass unseen', () => {
 })
 
 describe('many runs and many jobs', () => {
+  it('are put right a hundred at a time after the clock was far ahead: each may have a command of 400 KB', async () => {
+    await deployed()
+    const id = await added()
+    const { db } = api.kernel
+    const columns = (db.raw.pragma('table_info(cron_jobs)') as { name: string }[]).map(({ name }) => name)
+    db.tx(() => {
+      db.raw.exec(`UPDATE cron_jobs SET next_run_at = '2099-01-01T00:00:00.000Z'`)
+      for (let n = 0; n < 250; n += 1)
+        db.raw
+          .prepare(
+            `INSERT INTO cron_jobs SELECT ${columns.map((name) => (name === 'id' ? `'cron_${n}'` : name))} FROM cron_jobs WHERE id = ?`,
+          )
+          .run(id)
+    })
+    const { sql } = db
+    let most = 0
+    db.sql = (text) => {
+      const statement = sql(text)
+      if (!/^SELECT (?!min).* FROM cron_jobs WHERE enabled = 1( AND rowid|$)/.test(text)) return statement
+      const all = statement.all.bind(statement)
+      return {
+        all: (...values: unknown[]) => {
+          const rows = all(...values)
+          most = Math.max(most, rows.length)
+          return rows
+        },
+      } as unknown as typeof statement
+    }
+    api.services.cron.start()
+    await api.services.cron.tick()
+    db.sql = sql
+    expect(most).toBeLessThanOrEqual(100)
+    expect(db.sql(`SELECT count(*) FROM cron_jobs WHERE next_run_at > '2090'`).pluck().get()).toBe(0)
+    await api.services.cron.stop()
+  })
   it('all runs of a job keep a mebibyte of what they printed, the newest of them all that they may', async () => {
     await deployed()
     const id = await added()
