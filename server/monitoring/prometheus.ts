@@ -1,3 +1,5 @@
+import { createPace } from '#server/kernel/pace'
+
 /** One family of samples. Names and units follow the naming conventions of Prometheus. */
 export interface MetricFamily {
   name: string
@@ -15,14 +17,19 @@ const labelled = (labels: Record<string, string> | undefined) =>
         .join(',')}}`
     : ''
 
-/** The text format of Prometheus, version 0.0.4. Families without a sample are left out. */
-export function renderPrometheus(families: readonly MetricFamily[]): string {
+/** The text format of Prometheus, version 0.0.4, made in pieces. Families without a sample are left out. */
+export async function renderPrometheus(owner: string, families: readonly MetricFamily[]): Promise<string> {
+  const pace = createPace(owner)
   const lines: string[] = []
   for (const { name, type, help, samples } of families) {
     const known = samples.filter(({ value }) => value !== null)
     if (known.length === 0) continue
     lines.push(`# HELP ${name} ${help}`, `# TYPE ${name} ${type}`)
-    for (const { labels, value } of known) lines.push(`${name}${labelled(labels)} ${value}`)
+    for (const { labels, value } of known) {
+      lines.push(`${name}${labelled(labels)} ${value}`)
+      const rest = pace.rest()
+      if (rest) await rest
+    }
   }
   return `${lines.join('\n')}\n`
 }

@@ -181,7 +181,7 @@ export function createMonitoring(options: MonitoringOptions) {
         type: 'gauge',
         samples: [{ value: value ?? null }],
       })
-      return renderPrometheus([
+      return renderPrometheus(actor.user_id, [
         {
           name: 'portreeve_resource_up',
           help: 'Whether an app or database runs.',

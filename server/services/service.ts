@@ -6,6 +6,7 @@ import type { Db } from '#server/kernel/db'
 import { conflict, forbidden, notFound } from '#server/kernel/errors'
 import type { Events } from '#server/kernel/events'
 import { newId } from '#server/kernel/ids'
+import { createPace } from '#server/kernel/pace'
 import type { ServiceVariable, StackRuntime } from '#server/deployments/stack/runtime'
 import { generate, isGenerated } from './generated.ts'
 import { createServiceRepository, type ServiceRow } from './repository.ts'
@@ -127,7 +128,19 @@ export function createStackServices({ db, clock, events, audit, ports }: Service
     })
 
   return {
-    list: async (app_id: string): Promise<Service[]> => Promise.all(repository.ofApp(app_id).map(view)),
+    /** In pieces: for each of sixty its app is read, whose compose file may have 256 KiB, and its release. */
+    async list(app_id: string): Promise<Service[]> {
+      const pace = createPace(app_id)
+      const views: Promise<Service>[] = []
+      for (const row of repository.ofApp(app_id)) {
+        const begun = view(row)
+        // One that fails meanwhile is heard of below.
+        begun.catch(() => undefined)
+        views.push(begun)
+        await pace.rest()
+      }
+      return Promise.all(views)
+    },
     get: (id: string): Promise<Service> => view(get(id)),
     url(id: string) {
       const row = get(id)

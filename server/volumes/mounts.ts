@@ -5,6 +5,7 @@ import type { Clock } from '#server/kernel/clock'
 import type { Db } from '#server/kernel/db'
 import { conflict, invalid, notFound } from '#server/kernel/errors'
 import { newId } from '#server/kernel/ids'
+import { mapInPieces } from '#server/kernel/pace'
 import { openReadable, type Secrets } from '#server/kernel/secrets'
 import {
   MAIN_PROCESS,
@@ -190,10 +191,10 @@ export function createMounts({ db, clock, audit, secrets, repository, ports }: M
     mountsOf(app_id: string): Mount[] {
       return repository.mountsOfApp(app_id).map(view)
     },
-    /** The same with digests of files, where the caller may know them. */
-    mountsFor(actor: Actor, app_id: string): Mount[] {
+    /** The same with digests of files, where the caller may know them: of fifty with 256 KiB each, in pieces. */
+    mountsFor(actor: Actor, app_id: string): Promise<Mount[]> {
       const app = appOf(app_id)
-      return repository.mountsOfApp(app_id).map((row) => viewFor(actor, app, row))
+      return mapInPieces(actor.user_id, repository.mountsOfApp(app_id), (row) => viewFor(actor, app, row))
     },
     mount: (actor: Actor, app_id: string, body: NewMount): MountChange =>
       db.tx(() => {

@@ -57,8 +57,9 @@ export interface HistoryRow {
 const RULE =
   'id, project_id, builtin, name, subject_kind, subject_id, metric, comparison, threshold, for_s, severity, channels, enabled, silenced_until, created_by, created_at, updated_at'
 const STATE = 'rule_id, subject_id, project_id, state, since, well_since, value, message, fired'
-/** What a rule found, and what fires: so many are shown of thousands. */
-export const MOST_SHOWN = 500
+/** Of what a rule found, and of what fires, so many are shown where there are thousands. */
+const MOST_OF_RULE = 100
+const MOST_FIRING = 500
 const SEVERITY = `CASE state WHEN 'firing' THEN 3 WHEN 'pending' THEN 2 ELSE 1 END`
 const VISIBLE = '(@ids IS NULL OR project_id IN (SELECT value FROM json_each(@ids)))'
 const idsOf = (project_ids: readonly string[] | undefined) =>
@@ -115,7 +116,7 @@ export function createAlertRepository(db: Db) {
       db
         .sql(
           `SELECT * FROM alert_states WHERE rule_id = @rule_id AND ${VISIBLE}
-             ORDER BY ${SEVERITY} DESC, subject_id LIMIT ${MOST_SHOWN}`,
+             ORDER BY ${SEVERITY} DESC, subject_id LIMIT ${MOST_OF_RULE}`,
         )
         .all({ rule_id, ids: idsOf(project_ids) }) as StateRow[],
     /** What fires in these projects, with its rule. */
@@ -125,7 +126,7 @@ export function createAlertRepository(db: Db) {
           `SELECT rule_id, name, severity, alert_states.subject_id, since, message FROM alert_states
              JOIN alert_rules ON alert_rules.id = rule_id
              WHERE state = 'firing' AND (@ids IS NULL OR alert_states.project_id IN (SELECT value FROM json_each(@ids)))
-             LIMIT ${MOST_SHOWN}`,
+             LIMIT ${MOST_FIRING}`,
         )
         .all({ ids: idsOf(project_ids) }) as Firing[],
     countFiring: (project_ids: readonly string[] | undefined) =>

@@ -139,7 +139,7 @@ export const AlertRule = v.pipe(
           message: v.pipe(v.string(), v.description('What is wrong, as a sentence.')),
         }),
       ),
-      v.description('Current problems among the resources that you can see, the worst first, at most 500.'),
+      v.description('Current problems among the resources that you can see, the worst first, at most 100.'),
     ),
     created_at: Timestamp,
     updated_at: Timestamp,

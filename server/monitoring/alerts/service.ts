@@ -4,6 +4,7 @@ import type { AuditTrail } from '#server/kernel/audit'
 import { conflict, forbidden, invalid, notFound } from '#server/kernel/errors'
 import { newId } from '#server/kernel/ids'
 import { limits, paged, type Paging } from '#server/kernel/schemas'
+import { mapInPieces } from '#server/kernel/pace'
 import { isWanted, sortRows, type Wanted } from '#server/kernel/page'
 import { BUILTIN, WATCHED_EVENTS } from './builtin.ts'
 import { createAlertRepository, type RuleRow } from './repository.ts'
@@ -193,7 +194,7 @@ export function createAlerts(options: AlertOptions) {
     },
     projectOf: (id: string): string | undefined => alerts.rule(id)?.project_id ?? undefined,
     /** Rules of the caller's projects and of the installation, built-in ones first. */
-    list(actor: Actor, filter: { project_id?: Wanted; state?: Wanted }, paging: Paging) {
+    async list(actor: Actor, filter: { project_id?: Wanted; state?: Wanted }, paging: Paging) {
       const visible = visibleProjects(actor)
       const ranks = new Map(alerts.worst(visible).map(({ rule_id, rank }) => [rule_id, rank]))
       const rows = alerts
@@ -204,7 +205,8 @@ export function createAlerts(options: AlertOptions) {
         .filter(({ state }) => isWanted(filter.state, state))
       const [limit, offset, sort] = limits(paging)
       const shown = sortRows(rows, sort).slice(offset, offset + limit)
-      return paged({ rows: shown.map((row) => view(row, actor)), total: rows.length }, paging)
+      const views = await mapInPieces(actor.user_id, shown, (row) => view(row, actor))
+      return paged({ rows: views, total: rows.length }, paging)
     },
     add: (actor: Actor, project_id: string, body: NewAlertRule): AlertRule =>
       db.tx(() => {

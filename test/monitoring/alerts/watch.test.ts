@@ -98,6 +98,8 @@ it('a hundred rules of a project with hundreds of apps that once ran keep nobody
   })
   const { alerts } = api.services.monitoring
   expect(await roundsDuring(() => alerts.evaluate())).toBeGreaterThan(3)
+  const list = await api.as('viewer').get('/api/monitoring/alerts?per_page=100&state=firing')
+  expect([list.body.total, list.body.data[0].subjects.length]).toEqual([100, 100])
   expect(db.sql('SELECT count(*) FROM alert_states').pluck().get()).toBe(30_000)
 })
 

@@ -12,5 +12,7 @@ export default endpoint({
   scope: { noun: 'app' },
   params: IdParam,
   response: data(v.array(Mount)),
-  handler: ({ actor, params, services }) => ({ data: services.volumes.mountsFor(actor, params.id) }),
+  handler: async ({ actor, params, services }) => ({
+    data: await services.volumes.mountsFor(actor, params.id),
+  }),
 })
