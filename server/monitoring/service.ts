@@ -74,7 +74,8 @@ export function createMonitoring(options: MonitoringOptions) {
       })
   /** What an event is about: its app, or the database that its payload names. */
   const nameOf = ({ app_id, payload, project_id }: PlatformEvent) => {
-    const named = [app_id, payload.database_id, payload.node_id, payload.target_id, payload.uptime_check_id]
+    const { database_id, volume_id, node_id, target_id, uptime_check_id } = payload
+    const named = [app_id, database_id, volume_id, node_id, target_id, uptime_check_id]
     const id = named.find((value) => typeof value === 'string') ?? project_id
     if (typeof id !== 'string') return undefined
     const told = [payload.hostname, payload.name].find((text) => typeof text === 'string')

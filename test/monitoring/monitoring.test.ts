@@ -57,6 +57,24 @@ describe('built-in alerts', () => {
     await raise('app.failed', app_id, { from: 'running' })
     expect(alerts(since).map(({ type }) => type)).toEqual(['alert.firing'])
   })
+  it('about backups end with what was to be backed up, for which no backup will ever succeed', async () => {
+    const project_id = api.services.http.default_project()
+    const firing = async () =>
+      (await api.as('viewer').get('/api/monitoring/overview')).body.data.alerts.map(
+        ({ subject_id }: { subject_id: string }) => subject_id,
+      )
+    const tell = async (type: string, payload: Record<string, unknown>, app?: string) => {
+      api.kernel.db.tx(() => api.services.events.append({ type, project_id, app_id: app ?? null, payload }))
+      await settled()
+    }
+    for (const target_id of ['db_gone', 'vol_gone', 'app_gone'])
+      await tell('backup.failed', { target_id, error: 'It hung.' })
+    expect(await firing()).toEqual(expect.arrayContaining(['app_gone', 'db_gone', 'vol_gone']))
+    await tell('database.deleted', { database_id: 'db_gone', name: 'shop-db' })
+    await tell('volume.deleted', { volume_id: 'vol_gone', name: 'data' })
+    await tell('app.deleted', { name: 'shop' }, 'app_gone')
+    expect(await firing()).toEqual([])
+  })
   it('of a hundred apps at once are one message', async () => {
     const since = api.services.events.latest()
     const project_id = api.services.http.default_project()

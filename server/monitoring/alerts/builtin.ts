@@ -73,7 +73,14 @@ export const BUILTIN: readonly BuiltinRule[] = [
     severity: 'critical',
     subject_kind: 'database',
     raised_by: ['backup.failed', 'backup.missed', 'database.archive_failing', 'database.archive_gap'],
-    ended_by: ['backup.succeeded', 'database.archive_working', 'database.archive_copied'],
+    ended_by: [
+      'backup.succeeded',
+      'database.archive_working',
+      'database.archive_copied',
+      'database.deleted',
+      'volume.deleted',
+      'app.deleted',
+    ],
     message: 'A backup of {name} failed or did not run. {cause}',
   },
   {
