@@ -38,15 +38,19 @@ export function createClockTrust({
   const stored = meta.get(KEY)
   let seen: Seen | undefined = stored === undefined ? undefined : (JSON.parse(stored) as Seen)
   const note = (next: Seen) => meta.set(KEY, JSON.stringify((seen = next)))
+  // What lies between two looks of one process is no time in which Portreeve was not running.
+  let has_looked = false
   return {
     isTrusted() {
       const now = clock.now()
       if (seen === undefined) note({ at_ms: now })
       const { at_ms, doubted_ms } = seen!
+      const is_doubted_anew = doubted_ms === undefined || has_looked
+      has_looked = true
       const ahead_ms = now - at_ms
       // Set right again.
       if (ahead_ms < 0) note({ at_ms: now })
-      else if (ahead_ms > DAY_MS) {
+      else if (ahead_ms > DAY_MS && is_doubted_anew) {
         note({ at_ms: now, doubted_ms: now })
         log.warn(
           'The clock went ahead by more than a day, or Portreeve was not running for so long. Nothing is deleted by its age for a day: set the clock if it is wrong.',

@@ -37,6 +37,19 @@ describe('a clock', () => {
     expect(Array.from({ length: 24 }, () => trustedAfter(1))).toEqual(Array(24).fill(false))
     expect(trustedAfter(1)).toBe(true)
   })
+  it('is trusted by a server that runs now and then, for some hours a week', () => {
+    expect(trustedAfter(0)).toBe(true)
+    const starts = Array.from({ length: 4 }, () => {
+      trust = createClockTrust(kernel)
+      return [trustedAfter(168), trustedAfter(1)]
+    })
+    expect(starts).toEqual([
+      [false, false],
+      [true, true],
+      [false, false],
+      [true, true],
+    ])
+  })
   it('that is set right is trusted at once', () => {
     expect([trustedAfter(0), trustedAfter(9000), trustedAfter(-8990)]).toEqual([true, false, true])
   })

@@ -163,9 +163,10 @@ it('nothing is forgotten by its age for a day after the clock went far ahead, si
   expect(kept()).toEqual(before)
   // Where that time has really passed, it is a day later.
   clock.set('2036-01-01T00:00:00.000Z')
-  await own.services.cleanup()
-  clock.advance(86_400_001)
-  await own.services.cleanup()
+  for (let hours = 0; hours < 26; hours += 1) {
+    await own.services.cleanup()
+    clock.advance(3_600_000)
+  }
   expect(db.sql('SELECT count(*) FROM audit_log').pluck().get()).toBe(0)
   await own.close()
 })
