@@ -6,6 +6,7 @@ import type { Db } from '#server/kernel/db'
 import { ApiError, conflict, forbidden, invalid, notFound } from '#server/kernel/errors'
 import { newId } from '#server/kernel/ids'
 import { orThrow } from '#server/kernel/or-throw'
+import { momentOf } from '#server/kernel/sentences'
 import type { Mail } from '#server/platform/mail/mail'
 import { sha256 } from './authenticate.ts'
 import type { InvitationRepository, InvitationRow, ProjectGrant } from './invitations-repository.ts'
@@ -118,7 +119,7 @@ export function createInvitations(parts: InvitationParts) {
         /[\r\n]+/g,
         ' ',
       ),
-      text: `This link invites you:\n\n${link}\n\nThe part behind the # is the token to join with: send it as token, with your name and a password, to\nPOST ${parts.public_url()}/api/auth/invitations/accept\n\nIt works once, until ${row.expires_at}. If you expected no invitation, ignore this message.\n`,
+      text: `Open this link to choose a name and a password, and you are in:\n\n${link}\n\nIt works once, until ${momentOf(row.expires_at)}. If you expected no invitation, ignore this message.\n`,
     })
   return {
     open: (): Invitation[] => invitations.open(clock.iso()).map(viewOf),

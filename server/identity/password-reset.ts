@@ -5,6 +5,7 @@ import type { Clock } from '#server/kernel/clock'
 import type { Db } from '#server/kernel/db'
 import { forgetSome } from '#server/kernel/forget'
 import { conflict, invalid, notFound } from '#server/kernel/errors'
+import { momentOf } from '#server/kernel/sentences'
 import type { Mail } from '#server/platform/mail/mail'
 import { sha256 } from './authenticate.ts'
 import { type LoginLimit, peerOf } from './login-limit.ts'
@@ -84,7 +85,7 @@ export function createPasswordReset(parts: PasswordResetParts) {
       ...(after ? { after } : {}),
     })
   const textOf = (link: string, expires_at: string) =>
-    `This link sets a new password for your account:\n\n${link}\n\nIt works once, until ${expires_at}. If you did not ask for it, ignore this message.`
+    `This link sets a new password for your account:\n\n${link}\n\nIt works once, until ${momentOf(expires_at)}. If you did not ask for it, ignore this message.`
   const somebody = (client: { address: string; id: string }): Actor => ({
     ...PLATFORM,
     method: 'none' as Actor['method'],

@@ -55,3 +55,6 @@ export function sentence(issue: v.BaseIssue<unknown>): string {
       return 'has the wrong form.'
   }
 }
+
+/** A moment as people read it in a mail, to the minute. */
+export const momentOf = (iso: string): string => `${iso.slice(0, 16).replace('T', ' ')} UTC`
