@@ -79,7 +79,8 @@ export function refusePush(
   if (branch === null)
     return `Whether ${push.name} is the default branch is not known. Set the branch of the app, or deploy it once.`
   if (branch !== push.name) return `The push is to ${push.name}; the app is deployed from ${branch}.`
-  if (!target.auto_deploy) return 'auto_deploy is off for this app.'
+  if (!target.auto_deploy)
+    return 'Deploy on push is off for this app; a rollback turns it off. Turn it on in the settings of the app (`auto_deploy`).'
   if (hasSkipMarker(push.message)) return 'The commit message says that it is not to be deployed.'
   if (touches_nothing) return 'No changed file matches watch_paths.'
   return undefined

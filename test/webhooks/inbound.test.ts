@@ -156,7 +156,10 @@ describe('a push that a forge tells', () => {
   it('is ignored while auto_deploy is off', async () => {
     await api.as('developer').put(`/api/apps/${app_id}`, { auto_deploy: false })
     const hook = await create({ kind: 'git', provider: 'github', app_id })
-    expect((await push(hook)).body.data).toMatchObject({ outcome: 'ignored' })
+    expect((await push(hook)).body.data).toMatchObject({
+      outcome: 'ignored',
+      reason: expect.stringMatching(/a rollback turns it off.*in the settings of the app/),
+    })
   })
   it('deploys every app of the project that is built from the repository', async () => {
     await api.as('developer').post('/api/apps', { name: 'second', git_url: SHOP_URL, soak_seconds: 0 })
