@@ -118,7 +118,10 @@ async function newest(store: ObjectStore, passphrase: string | undefined): Promi
   const keys: string[] = []
   for await (const { key } of store.list(PLATFORM))
     if (key.endsWith('.manifest.json')) keys.push(key.replace(/\.manifest\.json$/, ''))
-  if (keys.length === 0) throw new CommandError('There is no backup of the platform at this destination.')
+  if (keys.length === 0)
+    throw new CommandError(
+      'There is no backup of the platform here. Name an archive, or the folder that holds "platform" as the destination does.',
+    )
   let first: ArchiveError | undefined
   let ahead: Opened | undefined
   for (const key of keys.sort().reverse()) {

@@ -6,11 +6,14 @@ import { EXIT } from './exit-codes.ts'
 /** Whether somebody can be asked. */
 export const canAsk = (): boolean => process.stdin.isTTY === true && process.stderr.isTTY === true
 
-/** Asks for one line; what is typed for a secret is not shown. */
-export async function prompt(question: string, { secret = false } = {}): Promise<string> {
+/**
+ * Asks for one line; what is typed for a secret is not shown.
+ * @param options `instead`: a sentence, with a space before it, that says how else it can be given.
+ */
+export async function prompt(question: string, { secret = false, instead = '' } = {}): Promise<string> {
   if (!canAsk())
     throw new CommandError(
-      `${question.replace(/[:?]\s*$/, '')} is missing, and there is no terminal to ask at.`,
+      `${question.replace(/[:?]\s*$/, '')} is missing, and there is no terminal to ask at.${instead}`,
       EXIT.USAGE,
     )
   const silent = new Writable({ write: (_chunk, _encoding, done) => done() })

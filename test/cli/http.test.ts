@@ -165,6 +165,21 @@ describe('a verb about one app', () => {
   })
 })
 
+describe('a login without a terminal', () => {
+  it.each([
+    [[], '--email'],
+    [['--email', 'ada@example.com'], '--password-stdin'],
+  ])('with %j says how what is missing can be given', async (given, option) => {
+    const words = ['login', url, ...given]
+    const groups = [{ heading: 'Client:', verbs: CLIENT_VERBS }]
+    const program = await createProgram('1', groups, words)
+    await expect(runProgram(program, words)).rejects.toMatchObject({
+      exit_code: 2,
+      message: expect.stringContaining(option),
+    })
+  })
+})
+
 describe('what a verb shows', () => {
   /** What a call prints where the server answers these paths with these data. */
   const shown = async (answers: Record<string, unknown>, ...words: string[]) => {

@@ -106,6 +106,10 @@ describe('portreeve restore', () => {
     expect([code, stderr]).toEqual([0, ''])
     expect(names()).toContain('shop')
   })
+  it('says which folder it looks for when it is given another one', async () => {
+    const { code, stderr } = await run([dirname(archive)])
+    expect([code, stderr]).toEqual([1, expect.stringContaining('the folder that holds "platform"')])
+  })
   it('takes the newest that is no older than it says: one of a clock that was far ahead comes last', async () => {
     const { clock } = api.fakes
     const right = clock.iso()

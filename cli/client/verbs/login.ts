@@ -49,8 +49,10 @@ async function changeFirstPassword(context: Context, current_password: string): 
 }
 
 async function byPassword(url: string, options: LoginOptions): Promise<Context> {
-  const email = options.email ?? (await prompt('E-mail: '))
-  const password = options.passwordStdin ? await readInput() : await prompt('Password: ', { secret: true })
+  const email = options.email ?? (await prompt('E-mail: ', { instead: ' Give it with --email.' }))
+  const password = options.passwordStdin
+    ? await readInput()
+    : await prompt('Password: ', { secret: true, instead: ' Pipe it to --password-stdin.' })
   const context = { url, email, token: await tokenOf({ url }, email, password, options.totp) }
   await changeFirstPassword(context, password)
   return context
