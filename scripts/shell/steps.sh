@@ -142,6 +142,10 @@ provide_base_images() {
   stand_in=$("$(engine_client)" image inspect --format '{{ index .Config.Labels "portreeve.stand-in" }}' "$(edge_image)")
   if [ "$stand_in" != true ] || [ -z "$(node scripts/images.ts --missing)" ]; then return; fi
   say 'Making base images for builds, because no container registry is reachable. This takes a few minutes.'
-  node scripts/images.ts --no-pull || fail 'Not all base images could be made; the reason is above. Portreeve runs; call this again to make the rest.'
+  # Whoever installs it the first time has seen neither the address nor the password yet.
+  node scripts/images.ts --no-pull || {
+    if is_ready; then show_access; fi
+    fail 'Not all base images could be made; the reason is above. Call this again to make the rest.'
+  }
   changed 'Made base images for builds.'
 }

@@ -423,3 +423,23 @@ describe('the command on the PATH', () => {
     expect(readFileSync(file, 'utf8')).toContain('theirs')
   })
 })
+
+describe('base images that cannot be made', () => {
+  const provide = (is_ready: boolean) => {
+    const stubs = [
+      'say() { echo "$*"; }',
+      'fail() { echo "failed: $*"; exit 0; }',
+      'engine_client() { echo client; }',
+      'client() { echo true; }',
+      'edge_image() { echo haproxy; }',
+      'node() { case $* in *--missing*) echo node:24-slim ;; *) return 1 ;; esac; }',
+      `is_ready() { ${is_ready}; }`,
+      'show_access() { echo "Portreeve is ready"; }',
+    ].join('\n')
+    return bash(`. "$ROOT/scripts/shell/steps.sh"\n${stubs}\nprovide_base_images`)
+  }
+  test('leave nobody without the address and the password of what runs', () => {
+    expect(provide(true)).toMatch(/Portreeve is ready\nfailed: Not all base images/)
+    expect(provide(false)).not.toContain('is ready')
+  })
+})
