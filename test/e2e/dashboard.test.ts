@@ -277,6 +277,15 @@ describe('the dashboard', () => {
     await looking.context.close()
   })
 
+  it('leads from the palette to a backup', async () => {
+    const { page, open, context } = await visit(browser, portreeve, WIDE, admin.cookie)
+    await open('/')
+    await page.keyboard.press('Control+k')
+    await page.getByRole('combobox', { name: 'Search or go to' }).fill('back up')
+    await page.getByRole('option', { name: 'Back up now' }).click()
+    await page.getByRole('dialog', { name: 'Back up now' }).waitFor()
+    await context.close()
+  })
   it('says of an app that sleeps that it sleeps, and what wakes it', async () => {
     const [app] = (await portreeve.call('GET', '/api/apps?q=shop')).body.data
     await portreeve.untilApp(app.id, 'running')

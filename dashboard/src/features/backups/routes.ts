@@ -1,4 +1,5 @@
 import { Archive } from '@lucide/vue'
+import { may } from '@/api/session'
 import { defineFeature } from '@/shell/feature'
 
 export default defineFeature({
@@ -15,6 +16,7 @@ export default defineFeature({
     { path: '/backups/:id', name: 'backup', component: () => import('./pages/BackupPage.vue') },
   ],
   entries: [{ label: 'Backups', to: '/backups', icon: Archive, group: 'Data', order: 3, key: 'u' }],
+  commands: [{ label: 'Back up now', to: '/backups?new=1', icon: Archive, visible: () => may('developer') }],
   resources: {
     backup: (id) => `/backups/${id}`,
     backup_schedule: () => '/backups/schedules',
