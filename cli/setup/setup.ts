@@ -146,8 +146,9 @@ function installationName(data: string): string | undefined {
 /**
  * Commands that take away what an uninstall leaves, in the order in which they work: of this installation and of
  * no other on the engine.
+ * @param docker_host engine that it was set to use; the machine's own when there is none.
  */
-export function remains({ data }: Places): string[] {
+export function remains({ data }: Places, docker_host?: string): string[] {
   const name = installationName(data)
   const ours = `--filter label=portreeve.installation=${name}`
   const labelled = [
@@ -157,6 +158,7 @@ export function remains({ data }: Places): string[] {
     `docker volume ls -q ${ours} | xargs -r docker volume rm    # data of apps and databases`,
   ]
   return [
+    ...(docker_host ? [`export DOCKER_HOST=${shellWord(docker_host)}`] : []),
     ...(name === undefined ? [] : labelled),
     `docker rm -f ${edgeName(join(data, 'ingress'))}`,
     `rm -r ${shellWord(data)}`,
@@ -171,6 +173,7 @@ export async function uninstall(options: SetupOptions): Promise<void> {
   requireOwnUnit(places.settings)
   const service = createService(places, () => readSettings(places.settings), shellFolder())
   const was_running = await service.is_running()
+  const { DOCKER_HOST } = readSettings(places.settings)
   await service.remove()
   const link = join(options.binDir, 'portreeve')
   if (existsSync(link) && existsSync(places.program) && realpathSync(link) === realpathSync(places.program))
@@ -185,7 +188,7 @@ export async function uninstall(options: SetupOptions): Promise<void> {
     `What it keeps is still in ${places.data}: keys, database, logs, backups. Apps, their volumes and the edge serve on, and so does the container engine.`,
   )
   say('To remove those too:')
-  for (const line of remains(places)) say(`  ${line}`)
+  for (const line of remains(places, DOCKER_HOST)) say(`  ${line}`)
   say(
     'Rules of the firewall that begin with PTR- guard the apps; they are gone after the next start of the machine.',
   )

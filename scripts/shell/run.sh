@@ -140,6 +140,8 @@ edge_name() { printf 'portreeve-edge-%s' "$(printf %s "$DATA_DIR/ingress" | sha2
 show_remains() {
   local ours="--filter label=portreeve.installation=$1"
   say 'To remove those, too:'
+  # Another engine than that of the machine would be asked otherwise.
+  if [ -n "${DOCKER_HOST:-}" ]; then say "  export DOCKER_HOST=$(printf %q "$DOCKER_HOST")"; fi
   if [ -n "$1" ]; then
     say "  docker ps -aq $ours | xargs -r docker rm -f"
     say "  docker network ls -q $ours | xargs -r docker network rm"

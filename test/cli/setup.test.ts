@@ -83,13 +83,19 @@ describe('an uninstall', () => {
     const edge = edgeName(join(folder, 'ingress'))
     expect(lines.slice(4)).toEqual([`docker rm -f ${edge}`, `rm -r ${folder}`])
     const stage = `DATA_DIR=$1 ROOT=${ROOT}; . "$ROOT/scripts/shell/run.sh"; say() { echo "$*"; }`
-    const said = execFileSync('bash', [
-      '-c',
-      `${stage}; show_remains "$(installation_name)"`,
-      'bash',
-      folder,
-    ]).toString()
-    expect(said.split('\n').slice(1, -1)).toEqual(lines.map((line) => `  ${line}`))
+    const said = (DOCKER_HOST: string) =>
+      execFileSync('bash', ['-c', `${stage}; show_remains "$(installation_name)"`, 'bash', folder], {
+        env: { ...process.env, DOCKER_HOST },
+      })
+        .toString()
+        .split('\n')
+        .slice(1, -1)
+    expect(said('')).toEqual(lines.map((line) => `  ${line}`))
+    const engine = 'unix:///run/other.sock'
+    const places = { program: '/p', data_link: '/d', settings: '/s', cache: '/c', data: folder }
+    const there = remains(places, engine)
+    expect(there).toEqual([`export DOCKER_HOST=${engine}`, ...lines])
+    expect(said(engine)).toEqual(there.map((line) => `  ${line}`))
   })
 })
 
