@@ -5,7 +5,7 @@ import { data, IdParam } from '#server/http/schemas'
 export default endpoint({
   summary: 'Move an app to another project',
   description:
-    'The caller must be owner of both projects. A running app gets new instances of the release that is live in the network of the new project, without a build. 409 while the app is deployed, started or stopped.',
+    'The caller must be owner of both projects. A running app gets new instances of the release that is live in the network of the new project, without a build. Links to databases of the old project end with it, since no app reaches a database of another project. 409 while the app is deployed, started or stopped.',
   access: 'owner',
   scope: { noun: 'app' },
   params: IdParam,
