@@ -1,7 +1,7 @@
 import { Fatal } from '#server/kernel/jobs/definition'
 import { createResolver, type Known, UnresolvedError } from './references.ts'
 import type { VariableRepository, VariableRow } from './repository.ts'
-import type { ReleaseVariable, ReleaseVariables } from './resolved.ts'
+import { type ReleaseVariable, type ReleaseVariables, secretValuesOf } from './resolved.ts'
 import type { PlainVariable, Vault } from './values.ts'
 
 /** The variables of a preview: those of its app as previews see them, and what it has of its own. */
@@ -155,6 +155,28 @@ export function createReleaseVariables(repository: VariableRepository, vault: Va
         ...linkedTo(app),
         ...repository.all({ app_id: app.id }).flatMap((row) => resolvedIfReadable(row, resolve, preview)),
       ])
+    },
+    /** Values that no log of an app may show, as it has them and as previews of it do; each is opened once. */
+    secretValues(app: { id: string; project_id: string }): string[] {
+      if (ports.preview(app.id))
+        return [false, true].flatMap((preview) => secretValuesOf(this.readable(app, preview)))
+      const resolve = resolverOf(app.project_id, lenient)
+      const secretsIn = (known: Known): string[] => {
+        try {
+          const { value, secret } = resolve(known)
+          return secret ? [value] : []
+        } catch (error) {
+          if (error instanceof UnresolvedError) return []
+          throw error
+        }
+      }
+      const own = repository.all({ app_id: app.id }).flatMap((row) => {
+        const plain = vault.openReadable(row)
+        if (!plain) return []
+        const values = new Set([valueFor(plain, false), valueFor(plain, true)])
+        return [...values].flatMap((value) => secretsIn({ value, secret: plain.secret }))
+      })
+      return [...linkedTo(app).map(([, { value }]) => value), ...own]
     },
     /**
      * A check of values whose references lead nowhere or in a circle, which throws UnresolvedError. What they

@@ -18,7 +18,6 @@ import {
   changedVariables,
   type ReleaseVariable,
   type ReleaseVariables,
-  secretValuesOf,
   variableDifferences,
 } from './resolved.ts'
 import type { NewVariable, SharedVariables, VariableChange, VariableReport } from './schema.ts'
@@ -302,10 +301,7 @@ export function createVariables({ db, clock, secrets, events, audit, ports }: Va
     /** Forgets some of the history of an app that is going; returns how much. */
     forgetHistory: repository.forgetVersions,
     /** Values that no log of the app may show. */
-    secretValues: (app: { id: string; project_id: string }): string[] => [
-      ...secretValuesOf(release.readable(app)),
-      ...secretValuesOf(release.readable(app, true)),
-    ],
+    secretValues: (app: { id: string; project_id: string }): string[] => release.secretValues(app),
   }
 }
 export type Variables = ReturnType<typeof createVariables>
