@@ -119,7 +119,7 @@ export function selectPage<T>(db: Db, query: PageQuery, [limit, offset, sort]: S
   }
   const clause = parts.length ? `WHERE ${parts.join(' AND ')}` : ''
   return {
-    rows: db.sql(pageOf(query, clause, sort)).all(...values, limit, offset) as T[],
+    rows: rowsOf<T>(db, query, { clause, values }, [limit, offset, sort]),
     total: unfiltered
       ? counted(db, query.table, project_ids)
       : (db
@@ -130,20 +130,26 @@ export function selectPage<T>(db: Db, query: PageQuery, [limit, offset, sort]: S
 }
 
 /**
- * The statement of one page. What is sorted or filtered is looked for by those columns alone, which an index may hold,
- * and only the rows of the page are read whole: ten thousand that may each have a quarter of a megabyte would all go through it.
+ * The rows of one page. What is sorted or filtered is looked for by those columns alone, which an index may hold, and
+ * only the rows of the page are read whole: ten thousand that may each have a quarter of a megabyte would all go
+ * through it.
  */
-function pageOf(
+function rowsOf<T>(
+  db: Db,
   { table, columns = '*', equals = {} }: PageQuery,
-  clause: string,
-  sort: Sort | undefined,
-): string {
-  const order = orderBy(sort, 'rowid DESC')
+  { clause, values }: { clause: string; values: readonly unknown[] },
+  [limit, offset, sort]: Span,
+): T[] {
+  const found = (what: string) =>
+    db.sql(`SELECT ${what} FROM ${table} ${clause} ${orderBy(sort, 'rowid DESC')} LIMIT ? OFFSET ?`)
   const is_filtered = Object.values(equals).some((wanted) => wantedValues(wanted))
   const is_as_it_stands = !sort?.length || BY_INSERTION.has(sort[0]!.column)
-  if (is_as_it_stands && !is_filtered)
-    return `SELECT ${columns} FROM ${table} ${clause} ${order} LIMIT ? OFFSET ?`
-  return `SELECT ${columns} FROM ${table} WHERE rowid IN (SELECT rowid FROM ${table} ${clause} ${order} LIMIT ? OFFSET ?) ${order}`
+  if (is_as_it_stands && !is_filtered) return found(columns).all(...values, limit, offset) as T[]
+  const places = found('rowid')
+    .pluck()
+    .all(...values, limit, offset) as number[]
+  const row = db.sql(`SELECT ${columns} FROM ${table} WHERE rowid = ?`)
+  return places.flatMap((place) => (row.get(place) as T | undefined) ?? [])
 }
 
 /** One value is compared as such, so that an index which ends with it is of use; several are looked up. */
