@@ -6,6 +6,7 @@ import type { Change, Changes, Draft } from './changes.ts'
 import { entriesOf, saidOf } from './import.ts'
 import type { VariableRepository, VariableRow } from './repository.ts'
 import type { VariableImport, VariableReport } from './schema.ts'
+import { namedIn } from './unrevealed.ts'
 import { keptBy, type PlainVariable, requireSentToShow, scopesOf, type Vault } from './values.ts'
 
 interface ImportParts {
@@ -85,7 +86,7 @@ export function createImports({ db, repository, vault, changes, ...parts }: Impo
         if (change.row.refs !== '[]') requireResolved(plain, `${pathOf(body)}: ${key}`)
         return change
       })
-      const named = new Set(entries.map(([key]) => key))
+      const named = new Set([...entries.map(([key]) => key), ...namedIn(body.text ?? '')])
       const gone = body.mode === 'replace' ? [...existing.values()].filter(({ key }) => !named.has(key)) : []
       for (const row of gone) changes.remove(actor, row)
       const report = parts.reportOf(changed, gone)

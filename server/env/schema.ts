@@ -149,7 +149,9 @@ export const VariableImport = v.pipe(
     mode: v.optional(
       v.pipe(
         v.picklist(['merge', 'replace']),
-        v.description('`merge` keeps variables that are not named, `replace` removes them.'),
+        v.description(
+          '`merge` keeps variables that are not named, `replace` removes them. The lines in which an export only names secrets leave these as they are.',
+        ),
       ),
       'merge',
     ),

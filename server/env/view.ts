@@ -1,6 +1,7 @@
 import type { Owner, VariableRepository, VariableRow } from './repository.ts'
 import { MASK } from '#server/kernel/schemas'
 import type { SharedVariable, Variable } from './schema.ts'
+import { unrevealed } from './unrevealed.ts'
 import type { Vault } from './values.ts'
 
 const HISTORY = 10
@@ -70,7 +71,7 @@ export function createVariableViews(repository: VariableRepository, vault: Vault
     },
     /** One line, or several, of an export. */
     exported(row: VariableRow, reveal: boolean, render: (key: string, value: string) => string): string {
-      if (row.secret === 1 && !reveal) return `# ${row.key} is a secret; reveal=true writes it.`
+      if (row.secret === 1 && !reveal) return unrevealed(row.key)
       const plain = vault.openReadable(row)
       return plain
         ? render(row.key, plain.value)

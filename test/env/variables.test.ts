@@ -363,6 +363,20 @@ describe('an export', () => {
   })
 })
 
+describe('an export that is imported in the place of all', () => {
+  it('leaves the secrets that it only names, and removes what it does not name', async () => {
+    await add({ key: 'MODE', value: 'live' })
+    await add({ key: 'OLD', value: 'x' })
+    await add({ key: 'A_TOKEN', value: SECRET })
+    const { text } = await developer().get(`${env}/export`)
+    const { data } = (
+      await developer().post(`${env}/import`, { text: text.replace('OLD=x\n', ''), mode: 'replace' })
+    ).body
+    expect(data).toMatchObject({ removed: ['OLD'] })
+    expect((await developer().get(`${env}/export?reveal=true`)).text).toBe(`A_TOKEN=${SECRET}\nMODE=live\n`)
+  })
+})
+
 describe('variables that a project shares', () => {
   it('are replaced as a whole; a list can be sent back as it was read', async () => {
     expect(
