@@ -1,9 +1,8 @@
 import { readdirSync } from 'node:fs'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { createTestApi, type TestApi } from '#test/support/api'
+import { commitShop, SHOP_URL } from '#test/support/shop'
 import { testWorkload } from '#test/support/workload'
-
-const URL = 'https://git.example.com/team/shop.git'
 
 let api: TestApi
 beforeEach(async () => {
@@ -14,17 +13,23 @@ afterEach(async () => {
   await api.close()
 })
 
-it('the end of a command beside an app is not told as the end of one of its instances', async () => {
-  api.fakes.git.commit(URL, 'main', {
-    'package.json': '{"name":"shop","scripts":{"start":"node server.js"}}',
-    'server.js': '//',
-  })
-  const { id } = (
-    await api.as('developer').post('/api/apps', { name: 'shop', git_url: URL, soak_seconds: 0 })
-  ).body.data
+/** An app that is live; answers its id. */
+async function liveShop(): Promise<string> {
+  commitShop(api, 'first')
+  const body = { name: 'shop', git_url: SHOP_URL, soak_seconds: 0 }
+  const { id } = (await api.as('developer').post('/api/apps', body)).body.data
   await api.services.jobs.idle()
+  return id
+}
+/** From here on the reconciler hears what the engine tells. */
+async function listen(): Promise<void> {
   await api.services.deployments.reconciler.start()
   await expect.poll(() => api.fakes.engine.calls.some(({ method }) => method === 'events')).toBe(true)
+}
+
+it('the end of a command beside an app is not told as the end of one of its instances', async () => {
+  const id = await liveShop()
+  await listen()
   expect((await api.as('developer').post(`/api/apps/${id}/exec`, { command: 'true' })).status).toBe(200)
   const [instance] = await api.fakes.engine.instances({ owner: { kind: 'app', id: id } })
   api.fakes.engine.crash(instance!.id, 3)
@@ -38,16 +43,8 @@ it('the end of a command beside an app is not told as the end of one of its inst
 })
 
 it('a program that lets its children be killed for memory without end is told of once a minute', async () => {
-  api.fakes.git.commit(URL, 'main', {
-    'package.json': '{"name":"shop","scripts":{"start":"node server.js"}}',
-    'server.js': '//',
-  })
-  const { id } = (
-    await api.as('developer').post('/api/apps', { name: 'shop', git_url: URL, soak_seconds: 0 })
-  ).body.data
-  await api.services.jobs.idle()
-  await api.services.deployments.reconciler.start()
-  await expect.poll(() => api.fakes.engine.calls.some(({ method }) => method === 'events')).toBe(true)
+  const id = await liveShop()
+  await listen()
   const [instance] = await api.fakes.engine.instances({ owner: { kind: 'app', id } })
   for (let kill = 0; kill < 200; kill++) api.fakes.engine.killChild(instance!.id)
   api.fakes.engine.crash(instance!.id, 137)
@@ -56,14 +53,7 @@ it('a program that lets its children be killed for memory without end is told of
 })
 
 it('an app that cannot be started is tried once in half a minute, however often others end meanwhile', async () => {
-  api.fakes.git.commit(URL, 'main', {
-    'package.json': '{"name":"shop","scripts":{"start":"node server.js"}}',
-    'server.js': '//',
-  })
-  const { id } = (
-    await api.as('developer').post('/api/apps', { name: 'shop', git_url: URL, soak_seconds: 0 })
-  ).body.data
-  await api.services.jobs.idle()
+  const id = await liveShop()
   const [instance] = await api.fakes.engine.instances({ owner: { kind: 'app', id } })
   api.fakes.engine.behave(`portreeve/${id}*`, { start: 'refused' })
   api.fakes.engine.vanish(instance!.id)
@@ -72,12 +62,7 @@ it('an app that cannot be started is tried once in half a minute, however often 
 })
 
 it('F11: an image that is gone is made again, once; an app that cannot be built any more says so', async () => {
-  const files = { 'package.json': '{"name":"shop","scripts":{"start":"node server.js"}}', 'server.js': '//' }
-  api.fakes.git.commit(URL, 'main', files)
-  const { id } = (
-    await api.as('developer').post('/api/apps', { name: 'shop', git_url: URL, soak_seconds: 0 })
-  ).body.data
-  await api.services.jobs.idle()
+  const id = await liveShop()
   const instances = () => api.fakes.engine.instances({ owner: { kind: 'app', id } })
   const loseImage = async () => {
     for (const { id: instance, image } of await instances()) {
@@ -113,18 +98,10 @@ it('a deployment does not make the whole server be looked at: instances that a j
     api.fakes.engine.calls.filter(
       ({ method, args }) => method === 'instances' && Object.keys(args[0] as object).length === 0,
     ).length
-  api.fakes.git.commit(URL, 'main', {
-    'package.json': '{"name":"shop","scripts":{"start":"node server.js"}}',
-    'server.js': '//',
-  })
-  await api.services.deployments.reconciler.start()
-  await expect.poll(() => api.fakes.engine.calls.some(({ method }) => method === 'events')).toBe(true)
+  await listen()
   const before = whole()
-  const { id } = (
-    await api.as('developer').post('/api/apps', { name: 'shop', git_url: URL, soak_seconds: 0 })
-  ).body.data
-  await api.services.jobs.idle()
-  expect(await api.fakes.engine.instances({ owner: { kind: 'app', id: id } })).toHaveLength(1)
+  const id = await liveShop()
+  expect(await api.fakes.engine.instances({ owner: { kind: 'app', id } })).toHaveLength(1)
   expect(whole()).toBe(before)
 })
 
@@ -141,9 +118,9 @@ const NOBODY = testWorkload({
 })
 /** A running app. */
 async function running(body: Record<string, unknown> = {}): Promise<string> {
-  api.fakes.git.commit(URL, 'main', PACKAGE)
+  api.fakes.git.commit(SHOP_URL, 'main', PACKAGE)
   const { id } = (
-    await api.as('developer').post('/api/apps', { name: 'shop', git_url: URL, soak_seconds: 0, ...body })
+    await api.as('developer').post('/api/apps', { name: 'shop', git_url: SHOP_URL, soak_seconds: 0, ...body })
   ).body.data
   await api.services.jobs.idle()
   return id
@@ -221,7 +198,7 @@ describe('a look at what runs', () => {
 
   it('leaves an app alone that a job works on: neither its instances nor its traffic', async () => {
     const id = await running()
-    const release = api.fakes.git.hold(URL)
+    const release = api.fakes.git.hold(SHOP_URL)
     await api.as('developer').post(`/api/apps/${id}/deploy`, { no_cache: true })
     const [instance] = await api.fakes.engine.instances({ owner: { kind: 'app', id: id } })
     api.fakes.engine.vanish(instance!.id)
