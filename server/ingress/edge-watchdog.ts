@@ -29,7 +29,7 @@ export function watchEdge({
   /** Told once, however often it is tried. */
   let told = ''
   const tellFault = async () => {
-    const { version = '' } = await ingress.status()
+    const { version = '' } = (await ingress.status().catch(() => undefined)) ?? {}
     const fault = faultOfEdge(version)
     if (fault) log.warn(fault, { next: 'Pull the image of the edge anew and remove its container.' })
   }

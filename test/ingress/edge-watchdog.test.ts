@@ -1,9 +1,12 @@
-import { afterEach, expect, it } from 'vitest'
+import { afterEach, beforeEach, expect, it } from 'vitest'
 import { watchEdge } from '#server/ingress/edge-watchdog'
 import { createLog } from '#server/kernel/log'
 import { IngressError } from '#server/platform/ingress/ingress'
 
-const stopping = new AbortController()
+let stopping: AbortController
+beforeEach(() => {
+  stopping = new AbortController()
+})
 afterEach(() => stopping.abort())
 
 it('an edge that does not come is tried until it comes, and one that somebody takes away is brought back with all its routes', async () => {
@@ -39,4 +42,23 @@ it('an edge that does not come is tried until it comes, and one that somebody ta
   edge.running = false
   await again
   expect(edge).toMatchObject({ running: true, ensured: 4, applied: 2 })
+})
+
+it('an edge that serves is up, whether or not it tells its version', async () => {
+  const asked = { ensured: 0, status: 0 }
+  await watchEdge({
+    signal: stopping.signal,
+    every_ms: 1,
+    log: createLog('json', 'error', () => undefined),
+    ingress: {
+      ensure: async () => void (asked.ensured += 1),
+      async status() {
+        asked.status += 1
+        if (asked.status === 1) throw new IngressError('The edge does not answer.')
+        return { running: true }
+      },
+    },
+    apply: async () => undefined,
+  })
+  expect(asked.ensured).toBe(1)
 })
