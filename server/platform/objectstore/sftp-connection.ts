@@ -21,6 +21,12 @@ export interface SftpConnection {
 }
 
 const CONNECT_MS = 15_000
+/**
+ * A server that is alive and answers nothing, such as one whose disk hangs, holds work for so long: its keep-alive
+ * answers say nothing about its files.
+ */
+export const SILENCE_MS = 120_000
+export const silent = () => new ObjectStoreError('unreachable', 'The SFTP server did not answer in time.')
 /** Status codes of the protocol. */
 const NO_SUCH_FILE = 2
 const PERMISSION_DENIED = 3
@@ -48,7 +54,11 @@ export function explainSftp(error: unknown, host: string): ObjectStoreError {
 }
 
 /** Logs in over a connection to a checked address; the server must show the key that was approved. */
-export async function connectSftp(dial: Dial, config: SftpConfig): Promise<SftpConnection> {
+export async function connectSftp(
+  dial: Dial,
+  config: SftpConfig,
+  silence_ms = SILENCE_MS,
+): Promise<SftpConnection> {
   const { Client: SshClient, utils } = await loadSsh()
   if (config.private_key !== undefined) {
     const parsed = utils.parseKey(config.private_key)
@@ -63,8 +73,10 @@ export async function connectSftp(dial: Dial, config: SftpConfig): Promise<SftpC
   socket.setNoDelay(true)
   const client = new SshClient()
   let shown = ''
+  let timer: NodeJS.Timeout | undefined
   return new Promise<SftpConnection>((resolve, reject) => {
     const fail = (error: unknown) => {
+      clearTimeout(timer)
       client.end()
       socket.destroy()
       if (shown !== '' && shown !== config.host_key)
@@ -79,7 +91,15 @@ export async function connectSftp(dial: Dial, config: SftpConfig): Promise<SftpC
       else reject(explainSftp(error, config.host))
     }
     client
-      .once('ready', () => client.sftp((error, sftp) => (error ? fail(error) : resolve({ client, sftp }))))
+      .once('ready', () => {
+        // Whoever lets us in may still open nothing, for ever.
+        timer = setTimeout(() => fail(silent()), silence_ms)
+        client.sftp((error, sftp) => {
+          if (error) return fail(error)
+          clearTimeout(timer)
+          resolve({ client, sftp })
+        })
+      })
       .on('error', fail)
       .connect({
         sock: socket,

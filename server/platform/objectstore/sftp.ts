@@ -12,6 +12,7 @@ import {
   throwIfAborted,
 } from './objectstore.ts'
 import { connectSftp, explainSftp, type SftpConfig, type SftpConnection } from './sftp-connection.ts'
+import { SILENCE_MS, silent } from './sftp-connection.ts'
 
 const Config = v.pipe(
   v.strictObject({
@@ -64,13 +65,6 @@ const PARTIAL = '.partial'
 /** The protocol's usual piece; so many travel at once that a long way to the server costs little. */
 const PIECE_BYTES = 32_768
 const IN_FLIGHT = 32
-
-/**
- * A server that is alive and answers nothing, such as one whose disk hangs, holds work for so long: its keep-alive
- * answers say nothing about its files.
- */
-const SILENCE_MS = 120_000
-const silent = () => new ObjectStoreError('unreachable', 'The SFTP server did not answer in time.')
 
 type Callback<T> = (error: Error | undefined | null, value: T) => void
 type Call = <T = void>(start: (done: Callback<T>) => void) => Promise<T>
@@ -149,7 +143,7 @@ export function createSftpStore(config: SftpConfig, dial: Dial, silence_ms = SIL
   }
   const call = within(silence_ms, drop)
   const connection = (): Promise<SftpConnection> => {
-    opening ??= connectSftp(dial, config).then((made) => {
+    opening ??= connectSftp(dial, config, silence_ms).then((made) => {
       // A broken connection is made anew by the next call.
       made.client.on('close', () => (opening = undefined)).on('error', () => (opening = undefined))
       return made
@@ -271,9 +265,12 @@ export function createSftpStore(config: SftpConfig, dial: Dial, silence_ms = SIL
         })
       }),
     async close() {
-      const made = await opening?.catch(() => undefined)
+      // A connection that is still being made has its own time; nobody waits for it here.
+      void opening?.then(
+        ({ client }) => client.end(),
+        () => {},
+      )
       opening = undefined
-      made?.client.end()
     },
   }
 }

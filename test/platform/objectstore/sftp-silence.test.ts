@@ -11,33 +11,41 @@ import { bytesOf } from './contract.ts'
 const dial = createDial(createOutboundPolicy({ allowed_private_hosts: ['127.0.0.1'] }))
 let server: InstanceType<typeof ssh2.Server>
 let closed: Promise<void>
+/** Whether it lets a session be opened at all. */
+let opens_sessions: boolean
 beforeEach(async () => {
   const { privateKey } = generateKeyPairSync('rsa', { modulusLength: 2048 })
   const key = privateKey.export({ type: 'pkcs1', format: 'pem' })
   const { promise, resolve } = Promise.withResolvers<void>()
   closed = promise
+  opens_sessions = true
   // It lets everybody in, answers that it is alive, and nothing that is asked of its files.
   server = new ssh2.Server({ hostKeys: [key] }, (client) => {
     client.on('authentication', (asked) => asked.accept())
-    client.on('session', (accept) =>
+    client.on('session', (accept) => {
+      if (!opens_sessions) return
       accept().on('sftp', (taken) => {
         const files = taken()
         for (const asked of ['OPEN', 'STAT', 'LSTAT', 'MKDIR'] as const) files.on(asked, () => {})
-      }),
-    )
+      })
+    })
     client.on('error', () => {}).on('close', resolve)
   })
   await new Promise<void>((listening) => server.listen(0, '127.0.0.1', listening))
 })
 afterEach(() => new Promise<void>((ended) => server.close(() => ended())))
 
-it('a server that is alive and answers nothing holds an object for no longer than its silence may last', async () => {
+const silence = { code: 'unreachable', message: expect.stringContaining('did not answer in time') }
+async function opener() {
   const { port } = server.address() as AddressInfo
   const login = { host: '127.0.0.1', port, username: 'ops', password: 'x', path: 'backups' }
   const shown = await connectSftp(dial, login).catch((error: Error) => error)
   const host_key = /SHA256:[A-Za-z0-9+/]{43}/.exec((shown as Error).message)![0]
-  const open = () => createSftpStore({ ...login, host_key }, dial, 30)
-  const silence = { code: 'unreachable', message: expect.stringContaining('did not answer in time') }
+  return () => createSftpStore({ ...login, host_key }, dial, 30)
+}
+
+it('a server that is alive and answers nothing holds an object for no longer than its silence may last', async () => {
+  const open = await opener()
   await expect(open().put('x', bytesOf(Buffer.from('x')))).rejects.toMatchObject(silence)
   await expect(open().stat('x')).rejects.toMatchObject(silence)
   const reading = async () => {
@@ -45,4 +53,14 @@ it('a server that is alive and answers nothing holds an object for no longer tha
   }
   await expect(reading()).rejects.toMatchObject(silence)
   await closed
+})
+
+it('a server that lets somebody in and opens nothing holds neither an object nor who is done with it', async () => {
+  opens_sessions = false
+  const open = await opener()
+  await expect(open().put('x', bytesOf(Buffer.from('x')))).rejects.toMatchObject(silence)
+  const store = open()
+  const asked = expect(store.stat('x')).rejects.toMatchObject(silence)
+  await store.close()
+  await asked
 })
