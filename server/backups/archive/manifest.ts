@@ -1,6 +1,7 @@
 import * as v from 'valibot'
 import type { ObjectStore } from '#server/platform/objectstore/objectstore'
 import { ArchiveError } from './archive-error.ts'
+import { putWhole } from './put-whole.ts'
 import { WrappedKey } from './keys.ts'
 
 const FORMAT = 1
@@ -58,7 +59,8 @@ export async function writeManifest(
   manifest: Manifest,
 ): Promise<void> {
   const bytes = Buffer.from(`${JSON.stringify(manifest, null, 2)}\n`)
-  await store.put(
+  await putWhole(
+    store,
     manifestKey(archive_key),
     (async function* () {
       yield bytes

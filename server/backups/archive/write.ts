@@ -3,6 +3,7 @@ import { pipeline, Readable } from 'node:stream'
 import { constants, createZstdCompress } from 'node:zlib'
 import type { ObjectStore } from '#server/platform/objectstore/objectstore'
 import { encrypt } from './frames.ts'
+import { putWhole } from './put-whole.ts'
 
 export interface WrittenArchive {
   /** As it lies at the destination. */
@@ -59,7 +60,8 @@ export async function writeArchive(
   // An error on either side ends the other one, and reaches whoever reads.
   const compressed = pipeline(plain, zstd, () => {}) as AsyncIterable<Uint8Array>
   const archive = data_key ? encrypt(compressed, data_key) : compressed
-  const { size_bytes } = await store.put(
+  const { size_bytes } = await putWhole(
+    store,
     key,
     counted(archive, (chunk) => hash.update(chunk)),
     { ...(signal ? { signal } : {}), ...(onProgress ? { onProgress } : {}) },

@@ -62,8 +62,9 @@ const Config = v.strictObject({
 
 /** Services want parts of one size, at most 10,000 of them: an object may have 160 GB. */
 const PART_BYTES = 16 * 1024 ** 2
-/** An object that is read is asked for again so often when the connection breaks. */
+/** An object that is read is asked for again so often when the connection breaks before it brought this much. */
 const READ_ATTEMPTS = 5
+const PROGRESS_BYTES = 1024 ** 2
 
 /** Uploads in parts: each is sent again by itself when its connection breaks. */
 async function putParts(
@@ -138,17 +139,23 @@ async function* read(send: SendS3, request: S3Request, start: number, end?: numb
         ...(etag ? { 'if-match': etag } : {}),
       },
     })
+    // The whole in the place of its rest would be taken for more of it.
+    if (from > 0 && answer.status !== 206) {
+      await answer.discard()
+      throw new ObjectStoreError('failed', 'The service sends no parts of an object, only the whole.')
+    }
     etag ??= answer.headers.etag
+    const began = from
     try {
       for await (const chunk of answer.body) {
         yield chunk
         from += chunk.byteLength
-        attempt = 1
       }
       return
     } catch (error) {
       if (!(error instanceof OutboundError)) throw error
       if (error.code === 'aborted') throw new ObjectStoreError('aborted', 'The work was cancelled.')
+      if (from - began >= PROGRESS_BYTES) attempt = 0
       if (attempt >= READ_ATTEMPTS) throw new ObjectStoreError('unreachable', error.message, { cause: error })
     }
   }
@@ -204,7 +211,10 @@ export function createS3Store(send: SendS3, prefix: string): ObjectStore {
             size_bytes: Number(tagOf(entry, 'Size') ?? 0),
           }
         const next = tagOf(xml, 'NextContinuationToken')
-        token = next === undefined ? undefined : decodeXml(next)
+        const following = next === undefined ? undefined : decodeXml(next)
+        if (following !== undefined && following === token)
+          throw new ObjectStoreError('failed', 'The list of the bucket goes round in a circle.')
+        token = following
       }
     },
     async delete(key, signal) {

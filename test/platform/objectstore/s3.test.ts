@@ -38,7 +38,11 @@ const open = (changes: object = {}, allowed = true) => {
       path_style: true,
       ...changes,
     },
-    { client: allowed ? client : createGuardedClient(policy), dial: createDial(policy), local_directory: '' },
+    {
+      client: allowed ? client : createGuardedClient(policy),
+      dial: createDial(policy),
+      local_directory: '',
+    },
   )
 }
 
@@ -130,6 +134,45 @@ describe('a bucket of an S3 server', () => {
     const endpoint = `http://127.0.0.1:${(answers.address() as AddressInfo).port}`
     try {
       expect(await listed(open({ endpoint }))).toEqual([])
+    } finally {
+      answers.closeAllConnections()
+      answers.close()
+    }
+  })
+  it('whose list goes round in a circle is told so', async () => {
+    const answers = createServer((_request, response) =>
+      response.end('<NextContinuationToken>again</NextContinuationToken>'),
+    )
+    await new Promise<void>((resolve) => answers.listen(0, '127.0.0.1', resolve))
+    const endpoint = `http://127.0.0.1:${(answers.address() as AddressInfo).port}`
+    try {
+      await expect(listed(open({ endpoint }))).rejects.toMatchObject({
+        code: 'failed',
+        message: expect.stringContaining('in a circle'),
+      })
+    } finally {
+      answers.closeAllConnections()
+      answers.close()
+    }
+  })
+  it.each([
+    ['brings a byte of an object in each connection', 206, 'broke before the answer was complete', 5],
+    ['sends an object from its beginning when the rest is asked for', 200, 'sends no parts of an object', 2],
+  ])('that %s is not read for ever, nor is the wrong part taken', async (_what, later, message, most) => {
+    let asked = 0
+    const answers = createServer((_request, response) => {
+      asked += 1
+      response.writeHead(asked === 1 ? 200 : later, { 'content-length': 1000 })
+      response.write('x', () => setImmediate(() => response.destroy()))
+    })
+    await new Promise<void>((resolve) => answers.listen(0, '127.0.0.1', resolve))
+    const endpoint = `http://127.0.0.1:${(answers.address() as AddressInfo).port}`
+    try {
+      await expect(read(open({ endpoint }).get('x'))).rejects.toMatchObject({
+        name: 'ObjectStoreError',
+        message: expect.stringContaining(message),
+      })
+      expect(asked).toBe(most)
     } finally {
       answers.closeAllConnections()
       answers.close()
