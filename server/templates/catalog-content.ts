@@ -1,7 +1,8 @@
 import { setImmediate as turn } from 'node:timers/promises'
 import * as v from 'valibot'
 import { ApiError, type ErrorDetail } from '#server/kernel/errors'
-import { CatalogContent } from './catalog-schema.ts'
+import { parseForeignJson } from '#server/kernel/json'
+import { CatalogContent, MOST_TEMPLATES } from './catalog-schema.ts'
 import type { TemplateFolder } from './folder.ts'
 import { Slug, TemplateFile } from './schema.ts'
 
@@ -9,6 +10,8 @@ import { Slug, TemplateFile } from './schema.ts'
 const RESERVED = new Set(['categories', 'catalogs'])
 /** What a release must keep, too: a version with a digit, or a digest. */
 const PINNED = /(:(?!latest|stable|edge|main|master|nightly|dev)[\w.-]*\d[\w.-]*|@sha256:[0-9a-f]{64})$/
+/** Values of all templates together, of which a hundred each are many. */
+const MOST_VALUES = 100_000
 /** Faults beyond these help nobody. */
 const MAX_DETAILS = 50
 
@@ -82,12 +85,17 @@ async function faultsOf(compose: string, variables: readonly string[]): Promise<
 export function parseContent(text: string): CatalogContent {
   let value: unknown
   try {
-    value = JSON.parse(text)
+    value = parseForeignJson(text, MOST_VALUES)
   } catch {
     throw new ApiError('VALIDATION_ERROR', 'url: leads to no JSON.', [
       { path: 'url', message: 'leads to no JSON.' },
     ])
   }
+  // Counted before they are read: each that is wrong is put into words.
+  if (Array.isArray(value) && value.length > MOST_TEMPLATES)
+    throw new ApiError('VALIDATION_ERROR', `url: leads to more than ${MOST_TEMPLATES} templates.`, [
+      { path: 'url', message: `leads to more than ${MOST_TEMPLATES} templates.` },
+    ])
   const read = v.safeParse(CatalogContent, value)
   if (read.success) return read.output
   const details = read.issues.slice(0, MAX_DETAILS).map((issue) => ({

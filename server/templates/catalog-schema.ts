@@ -28,8 +28,9 @@ export const CatalogEntry = v.strictObject({
   template: v.pipe(v.record(v.string(), v.unknown()), v.description('What `template.yaml` says.')),
   compose: v.pipe(v.string(), v.maxLength(262_144), v.description('Text of `compose.yaml`.')),
 })
+export const MOST_TEMPLATES = 1000
 /** The whole of a catalogue. */
-export const CatalogContent = v.pipe(v.array(CatalogEntry), v.minLength(1), v.maxLength(1000))
+export const CatalogContent = v.pipe(v.array(CatalogEntry), v.minLength(1), v.maxLength(MOST_TEMPLATES))
 export type CatalogContent = v.InferOutput<typeof CatalogContent>
 
 /** Body of `POST /api/template-catalogs`. */

@@ -9,9 +9,6 @@ import type { Attempt } from './sender.ts'
 const TIMEOUT_MS = 10_000
 /** A page of long comments. */
 const MOST_BYTES = 8 * 1024 * 1024
-/** A hundred comments have a few thousand. */
-const MOST_VALUES = 100_000
-
 /** What a forge answered: how the attempt went, and the body where it is JSON. */
 export interface ForgeAnswer {
   attempt: Attempt
@@ -47,7 +44,7 @@ export function createForgeCalls({ client, clock }: { client: GuardedClient; clo
       if (response_status < 200 || response_status > 299)
         return result({ response_status, detail: `The forge answered ${response_status}.` })
       try {
-        return result({ succeeded: true, response_status }, parseForeignJson(text, MOST_VALUES))
+        return result({ succeeded: true, response_status }, parseForeignJson(text))
       } catch {
         return result({
           response_status,

@@ -1,5 +1,6 @@
 import { expect, it } from 'vitest'
-import { JsonError, parseForeignJson } from '#server/kernel/json'
+import * as v from 'valibot'
+import { JsonError, parseForeignJson, shaped } from '#server/kernel/json'
 
 it.each<unknown>([
   'a "quoted" word and a \\ at its end \\',
@@ -17,4 +18,15 @@ it('a key that is given twice is refused, also behind escapes', () => {
 
 it('a text without an end is no JSON', () => {
   expect(() => parseForeignJson('{"a": "\\"')).toThrow(SyntaxError)
+})
+
+it('a value of somebody else is read up to its first fault, however many there are', () => {
+  let read = 0
+  const Counted = v.pipe(
+    v.unknown(),
+    v.check((value) => ((read += 1), value === 1)),
+  )
+  expect(shaped(v.array(Counted), [1, 1])).toEqual([1, 1])
+  expect(shaped(v.array(Counted), [1, ...Array<number>(1000).fill(2)])).toBeUndefined()
+  expect(read).toBe(4)
 })

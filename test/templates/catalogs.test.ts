@@ -142,6 +142,7 @@ it.each([
 it.each([
   ['no JSON', '<html>', 'url'],
   ['no list', '{}', 'templates'],
+  ['more templates than are taken, none of them one', `[${'{},'.repeat(20_000)}{}]`, 'url'],
   ['more than 2 MiB', JSON.stringify('x'.repeat(2_100_000)), 'url'],
 ])('an address that sends %s is refused', async (_, text, path) => {
   served = text

@@ -219,3 +219,40 @@ describe('a commit status', () => {
     expect(request.url + request.body).not.toContain(status.token)
   })
 })
+
+describe('of a list in which everything is wrong', () => {
+  const REPOSITORY = { full_name: 'a/b' }
+  const pushes: [Forge, string, (list: unknown[]) => unknown][] = [
+    [github, 'push', (commits) => ({ ref: 'refs/heads/a', after: 'a', repository: REPOSITORY, commits })],
+    [
+      gitlab,
+      'Push Hook',
+      (commits) => ({ ref: 'refs/heads/a', before: 'a', after: 'a', project: {}, commits }),
+    ],
+    [bitbucket, 'repo:push', (changes) => ({ repository: REPOSITORY, push: { changes } })],
+  ]
+  /** Things that have none of the fields that are asked for, and count by whom they were asked. */
+  const faulty = (read: Set<number>) =>
+    Array.from(
+      { length: 1000 },
+      (_, at) =>
+        new Proxy(
+          {},
+          {
+            has: () => (read.add(at), false),
+            get: () => void read.add(at),
+          },
+        ),
+    )
+  it.each(pushes)('of $name no more than the first is looked at', (forge, event, around) => {
+    const read = new Set<number>()
+    expect(forge.parse(event, around(faulty(read)))).toMatchObject({ kind: 'other' })
+    expect([...read]).toEqual([0])
+  })
+  it.each(FORGES)('$name tells no comments, and no more than the first is looked at', (forge) => {
+    const read = new Set<number>()
+    const list = faulty(read)
+    expect(forge.pull_requests.readComments(forge.name === 'bitbucket' ? { values: list } : list)).toEqual([])
+    expect([...read]).toEqual([0])
+  })
+})

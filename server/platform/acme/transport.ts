@@ -1,6 +1,7 @@
 import { own } from '#server/kernel/own'
 import { AsyncLocalStorage } from 'node:async_hooks'
 import * as v from 'valibot'
+import { shaped } from '#server/kernel/json'
 import type { Answer, GuardedClient } from '#server/platform/outbound/client'
 import { OutboundError } from '#server/platform/outbound/outbound'
 import { AcmeError, type AcmeErrorCode } from './acme.ts'
@@ -81,9 +82,9 @@ export const oneLine = (text: string): string =>
 
 /** The sentence of a problem document; the reasons of single names are added. */
 export function problemText(problem: unknown): { type: string; text: string } {
-  const read = v.safeParse(Problem, problem)
-  if (!read.success) return { type: '', text: '' }
-  const { type, detail, subproblems } = read.output
+  const told = shaped(Problem, problem)
+  if (!told) return { type: '', text: '' }
+  const { type, detail, subproblems } = told
   const more = subproblems
     .slice(0, 5)
     .map(({ detail: text, identifier }) => `${identifier ? `${identifier.value}: ` : ''}${text}`)

@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import * as v from 'valibot'
+import { shaped } from '#server/kernel/json'
 import type { Answer, GuardedClient } from '#server/platform/outbound/client'
 import { OutboundError } from '#server/platform/outbound/outbound'
 import { checkRecord, probeName, ZoneName } from './names.ts'
@@ -47,6 +48,7 @@ const Envelope = v.object({
 const Zones = v.array(v.object({ id: v.string(), name: v.string() }))
 const Records = v.array(v.object({ id: v.string(), type: v.string(), content: v.string() }))
 type Envelope = v.InferOutput<typeof Envelope>
+const JsonEnvelope = v.pipe(v.string(), v.parseJson(), Envelope)
 
 /** The API may give a text back in the quotes of zone files. */
 const unquoted = (content: string) => content.replace(/^"(.*)"$/s, '$1')
@@ -90,13 +92,12 @@ function createCalls(api_base: string, token: string, client: GuardedClient) {
         ...(body ? { body: JSON.stringify(body) } : {}),
         ...(signal ? { signal } : {}),
       })
-      const text = await answer.text()
-      const read = v.safeParse(v.pipe(v.string(), v.parseJson(), Envelope), text)
-      if (!read.success)
+      const read = shaped(JsonEnvelope, await answer.text())
+      if (!read)
         throw new DnsProviderError(`Cloudflare did not answer as its API does (HTTP ${answer.status}).`)
-      const { success, errors, result } = read.output
+      const { success, errors, result } = read
       if (!success && !(errors.length > 0 && errors.every(({ code }) => accepted.includes(code))))
-        throw refusal(answer, read.output)
+        throw refusal(answer, read)
       return result
     } catch (error) {
       if (error instanceof OutboundError)
@@ -111,11 +112,11 @@ function createProvider({ zone, api_token }: Config, client: GuardedClient, api_
   let zone_id: string | undefined
   async function records(signal: AbortSignal | undefined): Promise<string> {
     if (zone_id === undefined) {
-      const found = v.safeParse(
+      const found = shaped(
         Zones,
         await call('GET', `/zones?${String(new URLSearchParams({ name: zone, per_page: '50' }))}`, signal),
       )
-      zone_id = found.success ? found.output.find(({ name }) => name.toLowerCase() === zone)?.id : undefined
+      zone_id = found?.find(({ name }) => name.toLowerCase() === zone)?.id
     }
     if (zone_id === undefined)
       throw new DnsProviderError(
@@ -136,7 +137,7 @@ function createProvider({ zone, api_token }: Config, client: GuardedClient, api_
   async function removeTxt(name: string, value: string, signal?: AbortSignal): Promise<void> {
     checkRecord(zone, name, value)
     const path = await records(signal)
-    const found = v.safeParse(
+    const found = shaped(
       Records,
       await call(
         'GET',
@@ -144,7 +145,7 @@ function createProvider({ zone, api_token }: Config, client: GuardedClient, api_
         signal,
       ),
     )
-    for (const { id, content } of found.success ? found.output : []) {
+    for (const { id, content } of found ?? []) {
       if (unquoted(content) === value) await call('DELETE', `${path}/${encodeURIComponent(id)}`, signal)
     }
   }

@@ -4,6 +4,7 @@ import { open, readdir, readFile, rename, stat, unlink } from 'node:fs/promises'
 import { join } from 'node:path'
 import * as v from 'valibot'
 import { firstBytes } from '#server/kernel/first-bytes'
+import { JsonError, parseForeignJson, shaped } from '#server/kernel/json'
 import type { GuardedClient } from '#server/platform/outbound/client'
 import { OutboundError } from '#server/platform/outbound/outbound'
 import { authenticationRefused, quote, tooLarge } from './errors.ts'
@@ -114,7 +115,7 @@ async function endpointOf(
     'download',
   ])
   try {
-    const { href, header = {} } = JSON.parse(stdout) as {
+    const { href, header = {} } = parseForeignJson(stdout) as {
       href?: unknown
       header?: Record<string, unknown>
     }
@@ -157,10 +158,10 @@ async function askBatch(
   if (answer.status === 401 || answer.status === 403) throw authenticationRefused(host)
   if (answer.status !== 200)
     throw failed(`${quote(host)} did not list the large files of the repository (status ${answer.status}).`)
-  const told = v.safeParse(Batch, JSON.parse(await answer.text()))
-  if (!told.success) throw new SyntaxError('not an answer of Git LFS')
+  const told = shaped(Batch, parseForeignJson(await answer.text()))
+  if (!told) throw new SyntaxError('not an answer of Git LFS')
   const downloads = new Map<string, Download>()
-  for (const { oid, error, actions } of told.output.objects) {
+  for (const { oid, error, actions } of told.objects) {
     if (error)
       throw failed(
         `A large file of the repository is missing on ${quote(host)}: ${quote(error.message ?? 'no reason given', 150)}.`,
@@ -258,7 +259,7 @@ export async function fetchLfs(
       }
     }
   } catch (error) {
-    if (error instanceof SyntaxError)
+    if (error instanceof SyntaxError || error instanceof JsonError)
       throw failed(`${quote(url.host)} does not offer Git LFS at this address.`, { cause: error })
     if (error instanceof OutboundError && error.code !== 'aborted')
       throw explainRefusal(error, url.host, limits.max_bytes)

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto'
 import * as v from 'valibot'
+import { shaped } from '#server/kernel/json'
 import {
   other,
   requestsOf,
@@ -57,9 +58,9 @@ const addressesOf = (repository: Repository | null): string[] =>
     : []
 
 function parsePush(payload: unknown): ForgeEvent {
-  const parsed = v.safeParse(Push, payload)
-  if (!parsed.success) return unreadable('push')
-  const { repository, push } = parsed.output
+  const told = shaped(Push, payload)
+  if (!told) return unreadable('push')
+  const { repository, push } = told
   // One push may move several branches; the last change that leaves a branch is what is deployed.
   const change = push.changes.findLast(({ new: after }) => after !== null) ?? push.changes.at(-1)
   const place = change?.new ?? change?.old
@@ -86,9 +87,9 @@ const ACTIONS: ReadonlyMap<string, 'opened' | 'updated' | 'closed'> = new Map([
 function parsePullRequest(event: string, payload: unknown): ForgeEvent {
   const action = ACTIONS.get(event)
   if (!action) return other('This change of a pull request starts nothing.')
-  const parsed = v.safeParse(PullRequest, payload)
-  if (!parsed.success) return unreadable('pull request')
-  const { repository, pullrequest } = parsed.output
+  const told = shaped(PullRequest, payload)
+  if (!told) return unreadable('pull request')
+  const { repository, pullrequest } = told
   const { source, destination } = pullrequest
   return {
     kind: 'pull_request',
@@ -126,16 +127,14 @@ const comments = (number: number) => `pullrequests/${number}/comments`
 const pull_requests: PullRequestApi = {
   find: (place, number) => request(place, 'GET', `pullrequests/${number}`),
   isOpen(answer) {
-    const parsed = v.safeParse(State, answer)
-    return parsed.success ? parsed.output.state === 'OPEN' : undefined
+    const told = shaped(State, answer)
+    return told && told.state === 'OPEN'
   },
   page_size: PAGE,
   comments: (place, number, page) =>
     request(place, 'GET', `${comments(number)}?pagelen=${PAGE}&page=${page}&sort=created_on`),
   readComments(answer) {
-    const parsed = v.safeParse(Comments, answer)
-    if (!parsed.success) return []
-    return parsed.output.values.map(({ id, deleted, content }) => ({
+    return (shaped(Comments, answer)?.values ?? []).map(({ id, deleted, content }) => ({
       id: String(id),
       body: deleted ? '' : content.raw,
     }))
@@ -143,8 +142,8 @@ const pull_requests: PullRequestApi = {
   comment: (place, number, raw) => request(place, 'POST', comments(number), { content: { raw } }),
   edit: (place, number, id, raw) => request(place, 'PUT', `${comments(number)}/${id}`, { content: { raw } }),
   readId(answer) {
-    const parsed = v.safeParse(Comment, answer)
-    return parsed.success ? String(parsed.output.id) : undefined
+    const told = shaped(Comment, answer)
+    return told && String(told.id)
   },
   // Bitbucket shows HTML as it is written; a definition of a link that nobody uses is not shown.
   marker: (text) => `[//]: # (${text})`,

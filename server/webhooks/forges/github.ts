@@ -1,4 +1,5 @@
 import * as v from 'valibot'
+import { shaped } from '#server/kernel/json'
 import { Commit, filesOf, text } from './commits.ts'
 import {
   other,
@@ -47,10 +48,10 @@ export const addressesOf = (repository: Repository | null): string[] =>
 
 /** Payload of a push, the same at GitHub, Gitea and Forgejo. */
 export function parsePush(payload: unknown): ForgeEvent {
-  const parsed = v.safeParse(Push, payload)
-  if (!parsed.success) return unreadable('push')
-  const { ref, after, forced, created, head_commit, repository } = parsed.output
-  const commits = parsed.output.commits ?? []
+  const told = shaped(Push, payload)
+  if (!told) return unreadable('push')
+  const { ref, after, forced, created, head_commit, repository } = told
+  const commits = told.commits ?? []
   const split = splitRef(ref)
   if (!split) return other('Only branches and tags are deployed.')
   const is_whole = !forced && !created && commits.length > 0 && commits.length < MOST_COMMITS
@@ -75,9 +76,9 @@ const ACTIONS: ReadonlyMap<string, 'opened' | 'updated' | 'closed'> = new Map([
 
 /** Payload of a pull request, the same at GitHub, Gitea and Forgejo. */
 export function parsePullRequest(payload: unknown): ForgeEvent {
-  const parsed = v.safeParse(PullRequest, payload)
-  if (!parsed.success) return unreadable('pull request')
-  const { action, number, pull_request, repository } = parsed.output
+  const told = shaped(PullRequest, payload)
+  if (!told) return unreadable('pull request')
+  const { action, number, pull_request, repository } = told
   const known = ACTIONS.get(action)
   if (!known) return other(`A pull request that was ${action.slice(0, 64)} starts nothing.`)
   const { head, base } = pull_request

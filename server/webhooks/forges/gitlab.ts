@@ -1,4 +1,5 @@
 import * as v from 'valibot'
+import { shaped } from '#server/kernel/json'
 import { Commit, filesOf, text } from './commits.ts'
 import {
   isSame,
@@ -45,10 +46,10 @@ const addressesOf = (project: v.InferOutput<typeof Project> | null | undefined):
   [project?.git_http_url, project?.git_ssh_url, project?.web_url].filter((url) => typeof url === 'string')
 
 function parsePush(payload: unknown): ForgeEvent {
-  const parsed = v.safeParse(Push, payload)
-  if (!parsed.success) return unreadable('push')
-  const { ref, before, after, total_commits_count, project } = parsed.output
-  const commits = parsed.output.commits ?? []
+  const told = shaped(Push, payload)
+  if (!told) return unreadable('push')
+  const { ref, before, after, total_commits_count, project } = told
+  const commits = told.commits ?? []
   const split = splitRef(ref)
   if (!split) return other('Only branches and tags are deployed.')
   const is_whole =
@@ -56,7 +57,7 @@ function parsePush(payload: unknown): ForgeEvent {
   return {
     kind: 'push',
     ...split,
-    sha: shaOrNull(after) && (parsed.output.checkout_sha ?? after),
+    sha: shaOrNull(after) && (told.checkout_sha ?? after),
     message: commits.find(({ id }) => id === after)?.message ?? commits.at(-1)?.message ?? '',
     changed: is_whole ? filesOf(commits) : undefined,
     default_branch: project.default_branch ?? undefined,
@@ -65,9 +66,9 @@ function parsePush(payload: unknown): ForgeEvent {
 }
 
 function parseMergeRequest(payload: unknown): ForgeEvent {
-  const parsed = v.safeParse(MergeRequest, payload)
-  if (!parsed.success) return unreadable('merge request')
-  const { project, object_attributes: mr } = parsed.output
+  const told = shaped(MergeRequest, payload)
+  if (!told) return unreadable('merge request')
+  const { project, object_attributes: mr } = told
   const action = {
     open: 'opened',
     reopen: 'opened',
@@ -106,8 +107,8 @@ const notes = (number: number) => `merge_requests/${number}/notes`
 const pull_requests: PullRequestApi = {
   find: (place, number) => request(place, 'GET', `merge_requests/${number}`),
   isOpen(answer) {
-    const parsed = v.safeParse(State, answer)
-    return parsed.success ? !['closed', 'merged'].includes(parsed.output.state) : undefined
+    const told = shaped(State, answer)
+    return told && !['closed', 'merged'].includes(told.state)
   },
   page_size: PAGE,
   comments: (place, number, page) =>

@@ -1,4 +1,5 @@
 import * as v from 'valibot'
+import { shaped } from '#server/kernel/json'
 import { requestsOf, type PullRequestApi, type RepositoryPlace } from './forge.ts'
 
 const Comment = v.object({ id: v.number(), body: v.nullish(v.string(), '') })
@@ -6,13 +7,11 @@ const Comments = v.array(Comment)
 const PullRequest = v.object({ state: v.picklist(['open', 'closed']) })
 const PAGE = 50
 
-export const readNumberedComments = (answer: unknown) => {
-  const parsed = v.safeParse(Comments, answer)
-  return parsed.success ? parsed.output.map(({ id, body }) => ({ id: String(id), body })) : []
-}
+export const readNumberedComments = (answer: unknown) =>
+  (shaped(Comments, answer) ?? []).map(({ id, body }) => ({ id: String(id), body }))
 export const readNumberedId = (answer: unknown): string | undefined => {
-  const parsed = v.safeParse(Comment, answer)
-  return parsed.success ? String(parsed.output.id) : undefined
+  const told = shaped(Comment, answer)
+  return told && String(told.id)
 }
 /** A comment of HTML is not shown, and kept as it is. */
 export const htmlMarker = (text: string): string => `<!-- ${text} -->`
@@ -31,8 +30,8 @@ export const issueComments = (
   return {
     find: (place, number) => request(place, 'GET', `pulls/${number}`),
     isOpen(answer) {
-      const parsed = v.safeParse(PullRequest, answer)
-      return parsed.success ? parsed.output.state === 'open' : undefined
+      const told = shaped(PullRequest, answer)
+      return told && told.state === 'open'
     },
     page_size: PAGE,
     comments: (place, number, page) =>

@@ -324,6 +324,24 @@ describe('large files (LFS)', () => {
     expect(harness.lines.join()).toContain('turn on LFS')
   })
 
+  it.each([
+    ['more objects than anybody asked for', `${'{"oid":""},'.repeat(80_000)}{"oid":""}`],
+    ['a hundred thousand faults', `${'{},'.repeat(100_000)}{}`],
+    ['levels without end', '['.repeat(400_000)],
+  ])('are refused where the host answers with %s', async (_what, objects) => {
+    const target = repository()
+    target.commit(files)
+    server.intercept = (request, response) => {
+      if (!request.url!.endsWith('/info/lfs/objects/batch')) return false
+      response.writeHead(200).end(`{"objects":[${objects}]}`)
+      return true
+    }
+    await expect(harness.checkout({ url: target.url }, { lfs: true })).rejects.toMatchObject({
+      code: 'failed',
+      message: expect.stringContaining('does not offer Git LFS'),
+    })
+  })
+
   it('are refused when damaged, missing, too large, or at an address of this network', async () => {
     const target = repository()
     target.commit(files)
