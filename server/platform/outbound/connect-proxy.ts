@@ -74,6 +74,8 @@ function meter(session: SessionState, socket: Socket): void {
   })
 }
 
+const broken = () => new OutboundError('failed', 'The connection broke before there was an answer.')
+
 /** Hands a plain http request on over a checked connection. */
 function forward(
   session: SessionState,
@@ -116,9 +118,19 @@ function forward(
       upstream.on('error', refuse)
       upstream.on('response', (answer) => {
         const { connection: _, 'keep-alive': __, ...passed } = answer.headers
-        response.writeHead(answer.statusCode ?? 502, answer.statusMessage, passed)
         answer.on('error', refuse)
+        try {
+          response.writeHead(answer.statusCode ?? 502, passed)
+        } catch {
+          // A status or headers that no answer may have.
+          session.failure ??= broken()
+          return void response.destroy()
+        }
         answer.pipe(response)
+      })
+      // Such as after an answer that would speak another protocol from then on.
+      upstream.once('close', () => {
+        if (!response.headersSent) refuse(broken())
       })
       response.once('close', () => upstream.destroy())
       request.pipe(upstream)

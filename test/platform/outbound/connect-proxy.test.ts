@@ -182,4 +182,31 @@ describe('the local proxy', () => {
     expect((await get('127.0.0.1', session))[0]).toBe(403)
     expect(session.failure?.code).toBe('forbidden')
   })
+  it.each([
+    ['a status that is none', 'HTTP/1.1 099 Odd\r\ncontent-length: 0\r\n\r\n'],
+    ['trailers that it cannot have', 'HTTP/1.1 200 OK\r\ntrailer: x\r\ncontent-length: 1\r\n\r\na'],
+    ['another protocol', 'HTTP/1.1 101 Switching\r\nupgrade: x\r\nconnection: upgrade\r\n\r\n'],
+  ])(
+    'ends a request that is answered with %s, and tells it as a connection that broke',
+    async (_what, text) => {
+      const port = await listen(
+        createTcpServer((socket) => {
+          sockets.push(socket.on('error', () => {}))
+          socket.once('data', () => socket.write(text))
+        }),
+      )
+      const session = proxy.open()
+      const status = await new Promise((resolve) => {
+        httpRequest({
+          port: proxy.port,
+          path: `http://forge.internal:${port}/x`,
+          headers: { 'proxy-authorization': authorization(session) },
+        })
+          .on('response', (answer) => resolve(answer.resume().statusCode))
+          .on('error', () => resolve('broken'))
+          .end()
+      })
+      expect([status === 502 || status === 'broken', session.failure?.code]).toEqual([true, 'failed'])
+    },
+  )
 })
