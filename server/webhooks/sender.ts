@@ -145,11 +145,15 @@ export function createSender(options: SenderOptions) {
 
   const send = async (row: DeliveryRow): Promise<void> => {
     const leave = places.enter(row.webhook_id)
+    const begun = clock.monotonic_ms()
     let attempt: Attempt | undefined
     try {
       const request = requestOf(row)
-      if ('attempt' in request) attempt = finish(row, await request.attempt())
-      else if (!('ignored' in request)) attempt = finish(row, await attemptRequest(request, options))
+      // Each of several requests may be quick enough; the place is held for as long as all of them take.
+      if ('attempt' in request) {
+        const made = await request.attempt()
+        attempt = finish(row, { ...made, duration_ms: Math.round(clock.monotonic_ms() - begun) })
+      } else if (!('ignored' in request)) attempt = finish(row, await attemptRequest(request, options))
       else
         deliveries.update({
           ...row,
