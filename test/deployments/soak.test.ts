@@ -101,3 +101,18 @@ describe('of the deployments of an app', () => {
     expect(await statuses()).toEqual({ [first]: 'replaced', [second]: 'live' })
   })
 })
+
+describe('of what is taken back while the engine does not answer', () => {
+  it('the release before is live again at once, and nothing of the other is left once the engine answers', async () => {
+    api.fakes.engine.setUnavailable(true)
+    await api.as('developer').post(`/api/deployments/${second}/cancel`)
+    const live = () => api.services.apps.find(app_id)!.live_deployment_id
+    await expect.poll(live).toBe(first)
+    api.fakes.engine.setUnavailable(false)
+    await api.services.jobs.idle()
+    expect(await statuses()).toEqual({ [first]: 'live', [second]: 'cancelled' })
+    const instances = await api.fakes.engine.instances({ owner: { kind: 'app', id: app_id } })
+    expect(servers()).toEqual([instances[0]!.address])
+    expect(instances).toHaveLength(1)
+  })
+})

@@ -1,7 +1,13 @@
 import { Fatal } from '#server/kernel/jobs/definition'
 import { imagesOf, removableImages, tagsOf } from '../release-images.ts'
 import type { Release, ReleaseService } from '../releases.ts'
-import { type DeployStep, targetOf, type DeployContext } from '../work.ts'
+import {
+  type DeployContext,
+  type DeployPayload,
+  type DeployState,
+  type DeployStep,
+  targetOf,
+} from '../work.ts'
 import { hasWeb, instancesOfRelease } from '../processes.ts'
 import { drain, routeTo } from '../serving.ts'
 import { endRelease, replacedBy, superviseAll } from '../stack/ending.ts'
@@ -50,22 +56,41 @@ function followNames(context: DeployContext, app_id: string, { settings }: Relea
   context.ports.followServices(app_id, main, names)
 }
 
+/**
+ * Says in the rows that what served before is live again, or that nothing is. Whatever becomes of the engine and the
+ * edge afterwards, the reconciler then brings back the right release, and not the one that is taken back.
+ * @returns the release that served before, and whether it sleeps.
+ */
+function giveBack(
+  context: DeployContext,
+  { deployment_id, app_id }: Pick<DeployPayload, 'deployment_id' | 'app_id'>,
+  { previous, was_asleep }: DeployState,
+): { before?: Release; sleeps: boolean } {
+  const before = context.releases.find(previous?.release_id ?? '')
+  if (!before) {
+    if (context.apps.get(app_id).live_deployment_id === deployment_id)
+      context.apps.transition(app_id, 'lose', { deployment_id })
+    context.apps.setLive(app_id, null, null)
+    return { sleeps: false }
+  }
+  followNames(context, app_id, before)
+  const sleeps = was_asleep === true
+  if (sleeps) context.ports.sleepAgain(app_id)
+  context.apps.setLive(app_id, previous!.deployment_id, before.id)
+  return { before, sleeps }
+}
+
 /** Gives the traffic back to what served before. */
 export async function undoSwitch(context: DeployContext, step: DeployStep): Promise<void> {
-  const { state } = step
-  const { app_id } = step.payload
+  const { state, payload } = step
   if (!state.switched) return
-  const previous = state.previous?.release_id ? context.releases.find(state.previous.release_id) : undefined
+  const { before, sleeps } = giveBack(context, payload, state)
   await restorePrevious(context, step)
-  if (previous) followNames(context, app_id, previous)
-  const sleeps = state.was_asleep === true && previous !== undefined
-  if (sleeps) context.ports.sleepAgain(app_id)
-  const serving = await routeTo(context, app_id, previous)
-  context.apps.setLive(app_id, previous ? state.previous!.deployment_id : null, previous?.id ?? null)
-  if (serving === 0 && !sleeps)
-    context.apps.transition(app_id, 'lose', { deployment_id: step.payload.deployment_id })
+  const serving = await routeTo(context, payload.app_id, before)
+  if (before && serving === 0 && !sleeps)
+    context.apps.transition(payload.app_id, 'lose', { deployment_id: payload.deployment_id })
   state.switched = false
-  context.logs.append(step.payload.deployment_id, 'switch', 'system', sayBack(serving, sleeps))
+  context.logs.append(payload.deployment_id, 'switch', 'system', sayBack(serving, sleeps))
 }
 
 function sayBack(serving: number, sleeps: boolean): string {

@@ -253,16 +253,18 @@ async function runStep(
 }
 
 /**
- * Takes back every step that began, newest first. An undo that keeps failing is logged and left to the
- * reconciler.
+ * Takes back every step that began, newest first. What it needs may be down for a while and is waited for, as it is
+ * on the way there: what is left behind meanwhile nobody may find again. An undo that keeps failing is logged and
+ * left to the reconciler.
  * @returns false when the process ends before it is done.
  */
 async function undo(run: Run): Promise<boolean> {
   const { around, suspension, log } = run
   const rows = around.repository.steps(run.job.id)
+  const began_ms = around.clock.monotonic_ms()
   for (const [position, step] of [...run.definition.steps.entries()].reverse()) {
     if (!step.undo || rows[position]?.status === 'pending') continue
-    for (let attempts = 1; attempts <= UNDO_ATTEMPTS; attempts += 1) {
+    for (let attempts = 1, waits = 0; attempts <= UNDO_ATTEMPTS; ) {
       const ended = await attempt(
         (signal) => step.undo!(Object.assign(contextOf(run, attempts), { signal })),
         {
@@ -279,7 +281,10 @@ async function undo(run: Run): Promise<boolean> {
           attempt: attempts,
           error: ended.error,
         })
-        await around.pause(backoff(attempts), suspension.signal)
+        const is_down = evaluate(run, ended.error).kind === 'wait'
+        const waits_on = is_down && around.clock.monotonic_ms() - began_ms < WAIT_LIMIT_MS
+        await around.pause(backoff(waits_on ? (waits += 1) : attempts), suspension.signal)
+        if (!waits_on) attempts += 1
       }
       if (suspension.signal.aborted) return false
     }

@@ -84,6 +84,23 @@ describe('a failure', () => {
     expect(waited_ms).toBeGreaterThanOrEqual(300_000)
     expect(waited_ms).toBeLessThan(320_000)
   })
+  it('of an undo that needs what is down waits for it, five minutes for all steps, so that nothing is left behind', async () => {
+    let calls = 0
+    const down = async () => {
+      calls += 1
+      throw Object.assign(new Error('the engine is down'), { kind: 'wait' })
+    }
+    const jobs = harness.boot([
+      { name: 'a', undo: async () => (calls < 40 ? down() : undefined) },
+      { name: 'b', run: refuse, undo: async () => (calls < 12 ? down() : undefined) },
+    ])
+    jobs.start()
+    jobs.enqueue(job())
+    await jobs.idle()
+    expect(harness.ran().filter((line) => line === 'undo b')).toHaveLength(13)
+    expect(harness.pauses.reduce((sum, pause) => sum + pause, 0)).toBeLessThan(320_000)
+    expect(harness.ran().filter((line) => line === 'undo a').length).toBeLessThan(30)
+  })
   it('of an undo is tried again, and does not keep the other steps from being undone', async () => {
     let calls = 0
     const jobs = harness.boot([
