@@ -4,6 +4,7 @@ import { createConnection } from '#server/platform/engine/connection'
 import { createEgressFilter, type EgressFilter, type GuardState } from './egress.ts'
 import { createIsolation } from './isolation.ts'
 import { createListedAddresses } from './listed-addresses.ts'
+import { raiseWatchLimits } from './watch-limits.ts'
 
 /** What Portreeve adds to the firewall of its machine, and whether it stands. */
 export interface HostGuard {
@@ -51,9 +52,22 @@ export function createHostGuard({ config, edge_ports, log }: HostGuardOptions): 
   let timer: NodeJS.Timeout | undefined
   let looks = 0
   let is_stopped = false
+  let is_told = false
+
+  /** Only where the engine runs its containers on this machine, whose settings they are. */
+  function shareWatches(): void {
+    if (!config.docker_host.startsWith('unix://') || process.getuid?.() !== 0) return
+    try {
+      raiseWatchLimits()
+    } catch (error) {
+      if (!is_told) log.info('The watches on files that containers share cannot be raised', { error })
+      is_told = true
+    }
+  }
 
   async function look(): Promise<void> {
     if (looks % RENEW_EVERY === 0) {
+      shareWatches()
       await egress.renew()
       await isolation.renew()
     } else await egress.ensure()
