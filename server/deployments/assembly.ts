@@ -216,10 +216,12 @@ export function createDeploymentsDomain(base: Base, use: DeploymentNeeds): Deplo
   for (const job of serviceJobs(context)) jobs.define(job)
   const runtime = createRuntime(context)
   const stack = createStackRuntime(context, { runtime, jobs, restart: deployments.restart })
+  const holders = createHolders(context, (project_id) => use.apps.sources(project_id))
   const kept: WorkloadOwners[] = []
   const reconciler: Reconciler = createReconciler(context, {
     ...desired_state,
     owners: () => kept,
+    standsStill: holders.standsStill,
     note,
     relocate: deployments.relocate,
     remake: deployments.remakeOnce,
@@ -271,7 +273,7 @@ export function createDeploymentsDomain(base: Base, use: DeploymentNeeds): Deplo
     runtime,
     stack,
     reconciler,
-    holders: createHolders(context, (project_id) => use.apps.sources(project_id)),
+    holders,
     sizes: createSizes(context),
     keepRunning: (owners) => void kept.push(owners),
     neededImages: context.releases.neededImages,

@@ -25,6 +25,14 @@ export function createHolders(
   const volumesOf = (app_id: string): string[] =>
     (liveOfApp(app_id)?.settings.mounts?.volumes ?? []).map(({ volume_id }) => volume_id)
 
+  /** For how much work each app stands still. */
+  const standing = new Map<string, number>()
+  async function setPaused(app_id: string, paused: boolean): Promise<void> {
+    const release = liveOfApp(app_id)
+    if (!release) return
+    for (const maker of makersOf(release)) await engine.pauseRelease(maker, paused)
+  }
+
   return {
     /** Ids of the volumes that the live release of an app mounts. */
     volumesOf,
@@ -33,12 +41,22 @@ export function createHolders(
       apps(project_id)
         .map(({ id }) => id)
         .filter((id) => volumesOf(id).some((held) => volume_ids.includes(held))),
-    /** Lets the instances of an app stand still, or go on. */
-    async pause(app_id: string, paused: boolean): Promise<void> {
-      const release = liveOfApp(app_id)
-      if (!release) return
-      for (const maker of makersOf(release)) await engine.pauseRelease(maker, paused)
+    /** Lets the instances of an app stand still until `goOn`, which has to follow whatever becomes of this. */
+    async standStill(app_id: string): Promise<void> {
+      standing.set(app_id, (standing.get(app_id) ?? 0) + 1)
+      await setPaused(app_id, true)
     },
+    /** Lets them go on. Never throws: what the engine cannot do now, the reconciler does once it can. */
+    async goOn(app_id: string): Promise<void> {
+      const others = (standing.get(app_id) ?? 1) - 1
+      if (others > 0) return void standing.set(app_id, others)
+      standing.delete(app_id)
+      await setPaused(app_id, false).catch((error: unknown) =>
+        context.log.warn('An app stands still for now', { app: app_id, error }),
+      )
+    },
+    /** Whether something is under way for which an app stands still. */
+    standsStill: (app_id: string): boolean => standing.has(app_id),
     /** Lets every instance of an app go on that was left paused. */
     async resumeAll(): Promise<void> {
       const paused = (await engine.instances({})).filter(({ state }) => state === 'paused')

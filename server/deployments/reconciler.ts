@@ -1,7 +1,7 @@
 import { existsSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { REMOVED_PREFIX, removeAway } from '#server/kernel/removal'
-import { EngineError, type Labels } from '#server/platform/engine/engine'
+import { EngineError, type Instance, type Labels } from '#server/platform/engine/engine'
 import { networkOf } from '#server/platform/engine/network-name'
 import {
   createWorkloadReconciler,
@@ -42,6 +42,8 @@ export interface ReconcilerPorts {
   relocate(app_id: string): boolean
   /** Has the image of what is live made again; false when that was tried and failed. */
   remake(app_id: string): boolean
+  /** Whether a backup is under way for which the app stands still. */
+  standsStill(app_id: string): boolean
   note(app_id: string, type: string, payload: Record<string, unknown>): void
   /** Other kinds of owners whose workloads are kept running. */
   owners?(): readonly WorkloadOwners[]
@@ -51,6 +53,13 @@ export interface ReconcilerPorts {
 function appOwners(context: DeployContext, ports: ReconcilerPorts): WorkloadOwners<DesiredApp> {
   const { releases } = context
   const crashes = createCrashes(context.clock.now)
+  /** What a backup that ended has left paused, since the engine did not let it go on. */
+  const letGoOn = async (app: DesiredApp, instances: readonly Instance[]) => {
+    const paused = instances.filter(({ state }) => state === 'paused')
+    if (ports.standsStill(app.id)) return
+    for (const release_id of new Set(paused.map((instance) => instance.release_id)))
+      await context.engine.pauseRelease(release_id, false)
+  }
   return {
     kind: 'app',
     desired: ports.desired,
@@ -91,6 +100,7 @@ function appOwners(context: DeployContext, ports: ReconcilerPorts): WorkloadOwne
     restoring: (app, { found, wanted }) => ports.note(app.id, 'app.restored', { found, wanted }),
     async observed(app, instances) {
       const release = releases.find(app.release_id)!
+      await letGoOn(app, instances)
       await context.routing.serve(app.id, targetOf(instances, release.settings))
       // An app crashes when nobody answers its requests, whatever else of it still runs.
       const main = mainOf(release.settings)

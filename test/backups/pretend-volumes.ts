@@ -10,6 +10,8 @@ export interface PretendedVolumes {
   failing: Map<'read' | 'write' | 'count', FakeExecOutcome>
   /** Called while a volume is read. */
   onRead?: () => void
+  /** Called while one is written. */
+  onWrite?: () => void
 }
 
 function kindOf(command: readonly string[]) {
@@ -25,6 +27,7 @@ export function pretendVolumes(api: TestApi): PretendedVolumes {
     const id = mount?.kind === 'volume' ? mount.volume_id : ''
     const kind = kindOf(command)
     if (kind === 'read') pretended.onRead?.()
+    if (kind === 'write') pretended.onWrite?.()
     const failure = pretended.failing.get(kind)
     if (failure) return failure
     const text = pretended.held.get(id) ?? ''

@@ -81,6 +81,12 @@ describe('a backup of a volume', () => {
     expect([status, error]).toEqual(['failed', expect.stringContaining('Input/output error')])
     expect((await instances())[0]!.state).toBe('running')
   })
+  it('leaves no app paused, where the engine did not let it go on at the end', async () => {
+    const { live_release_id } = api.services.apps.find(app_id)!
+    await api.fakes.engine.pauseRelease(live_release_id!, true)
+    await api.services.deployments.reconciler.reconcile()
+    expect((await instances())[0]!.state).toBe('running')
+  })
   it('counts files that changed while they were read as read', async () => {
     volumes.failing.set('read', { exit_code: 1, stdout: 'FILES', stderr: 'tar: ./a: file changed' })
     expect((await backUp()).status).toBe('succeeded')
@@ -102,6 +108,22 @@ describe('a backup of a volume', () => {
     await api.services.volumes.measure()
     const { status } = await post('/api/backups', { target: 'volume', target_id: id })
     expect(status).toBe(409)
+  })
+})
+
+describe('a container beside a volume that the engine did not remove', () => {
+  it('keeps neither a restore nor a trial from being tried again, nor stays', async () => {
+    const { id: backup_id } = await backUp()
+    const before = engineVolumes()
+    let writes = 0
+    volumes.onWrite = () => (writes += 1) === 1 && api.fakes.engine.failNext('removeRelease')
+    await post(`/api/backups/${backup_id}/verify`)
+    expect((await show(`/api/backups/${backup_id}`)).verification.status).toBe('succeeded')
+    expect(engineVolumes()).toEqual(before)
+    writes = 0
+    const { body } = await restore(backup_id, { mode: 'in_place' })
+    expect((await show(`/api/system/jobs/${body.data.job_id}`))?.status ?? body).toBe('succeeded')
+    expect((await api.fakes.engine.instances({})).map(({ owner }) => owner.kind)).toEqual(['app'])
   })
 })
 

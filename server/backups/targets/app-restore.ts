@@ -13,7 +13,7 @@ import type { VolumeFiles } from '../volume-files.ts'
 import { type AppCopy, copyIn, readCopy, renamed, withinProject } from './app-copy.ts'
 import type { AppPorts } from './app-ports.ts'
 import { createSurroundings } from './app-surroundings.ts'
-import { dataFor } from './volume.ts'
+import { dataFor, emptyPlace } from './volume.ts'
 
 /** Where each part of an archive goes; settled once, before anything is made. */
 interface Plan {
@@ -192,7 +192,7 @@ export function createAppRestore(
         if (volume) {
           const { data_id } = volume
           const place = { data_id, project_id: request.project_id, work_id: request.restore_id }
-          await ports().volumes.clear(volume.id, data_id)
+          await emptyPlace(ports().volumes, files, volume.id, place)
           await files.write(place, bytes, signal)
         } else if (server) {
           const part = requestFor(request, server)

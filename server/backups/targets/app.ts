@@ -8,7 +8,7 @@ import { type AppCopy, readCopy } from './app-copy.ts'
 import { createAppParts } from './app-parts.ts'
 import type { AppPorts } from './app-ports.ts'
 import { createAppRestore } from './app-restore.ts'
-import { dataFor, whilePaused } from './volume.ts'
+import { dataFor, dropPlace, emptyPlace, whilePaused } from './volume.ts'
 
 /** One text as the bytes of a section. */
 const textBytes = (text: string): AsyncIterable<Uint8Array> => Readable.from([Buffer.from(text)])
@@ -129,12 +129,12 @@ export function createAppTarget(
         const work_id = `trial_${backup.id.split('_').at(-1)}`
         const place = { data_id: dataFor(work_id), project_id: backup.project_id, work_id }
         try {
-          await ports().volumes.clear(backup.target_id ?? backup.id, place.data_id)
+          await emptyPlace(ports().volumes, files, backup.target_id ?? backup.id, place)
           await files.write(place, bytes, signal)
           const { counts, objects, bytes: rows } = await files.count(place, signal)
           return { counts, objects, rows }
         } finally {
-          await ports().volumes.removeData(place.data_id)
+          await dropPlace(ports().volumes, files, place)
         }
       }
       async function tryDatabase(file: string, bytes: AsyncIterable<Uint8Array>, { databases }: AppCopy) {

@@ -6,7 +6,7 @@ import { Fatal } from '#server/kernel/jobs/definition'
 import { NewVolume } from '#server/volumes/schema'
 import type { Volumes } from '#server/volumes/service'
 import type { BackupTarget, RestoreRequest } from '../target.ts'
-import type { VolumeFiles } from '../volume-files.ts'
+import type { VolumeFiles, VolumePlace } from '../volume-files.ts'
 
 export type VolumePort = Pick<
   Volumes,
@@ -32,12 +32,41 @@ export async function* whilePaused(
   app_ids: readonly string[],
   bytes: AsyncIterable<Uint8Array>,
 ): AsyncGenerator<Uint8Array> {
+  const standing: string[] = []
   try {
-    for (const id of app_ids) await holders.pause(id, true)
+    for (const id of app_ids) {
+      standing.push(id)
+      await holders.standStill(id)
+    }
     yield* bytes
   } finally {
-    for (const id of app_ids) await holders.pause(id, false)
+    for (const id of standing) await holders.goOn(id)
   }
+}
+
+/** Whose data are written to, and what is called after the work. */
+type Place = Pick<VolumePlace, 'data_id' | 'work_id'>
+/**
+ * Makes an empty place for data. What an attempt before left running there ends first, since the engine removes no
+ * volume that something holds.
+ */
+export async function emptyPlace(
+  volumes: Pick<VolumePort, 'clear'>,
+  files: VolumeFiles,
+  volume_id: string,
+  { data_id, work_id }: Place,
+): Promise<void> {
+  await files.discard(work_id)
+  await volumes.clear(volume_id, data_id)
+}
+/** Removes the data of a trial, and what holds them. */
+export async function dropPlace(
+  volumes: Pick<VolumePort, 'removeData'>,
+  files: VolumeFiles,
+  { data_id, work_id }: Place,
+): Promise<void> {
+  await files.discard(work_id)
+  await volumes.removeData(data_id)
 }
 
 /** Volumes: their files as a tar, whatever an app keeps in them. */
@@ -97,12 +126,12 @@ export function createVolumeTarget(
       const work_id = `trial_${backup.id.split('_').at(-1)}`
       const place = { data_id: dataFor(work_id), project_id: backup.project_id, work_id }
       try {
-        await volumes().clear(backup.target_id ?? backup.id, place.data_id)
+        await emptyPlace(volumes(), files, backup.target_id ?? backup.id, place)
         await files.write(place, open(), signal)
         const { counts, objects, bytes } = await files.count(place, signal)
         return { counts, objects, rows: bytes }
       } finally {
-        await volumes().removeData(place.data_id)
+        await dropPlace(volumes(), files, place)
       }
     },
     restore: {
@@ -127,7 +156,7 @@ export function createVolumeTarget(
       },
       async prepare(request, open, signal) {
         if (!volumes().find(request.target_id)) throw new Fatal('gone', 'The volume is gone.')
-        await volumes().clear(request.target_id, dataFor(request.restore_id))
+        await emptyPlace(volumes(), files, request.target_id, placeOf(request))
         await files.write(placeOf(request), open(), signal)
       },
       async activate(request, signal) {

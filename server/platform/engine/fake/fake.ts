@@ -44,6 +44,8 @@ export interface FakeEngine extends Engine {
   print(instance_id: string, text: string, stream?: 'stdout' | 'stderr'): void
   /** While true, every call throws `unavailable` and event streams end; instances serve on. */
   setUnavailable(unavailable: boolean): void
+  /** The next call of this method is refused and changes nothing. */
+  failNext(method: keyof Engine): void
   /** Every call so far. */
   readonly calls: readonly FakeCall[]
   /** Says how much an instance wrote into its container; 0 before. */
@@ -69,6 +71,7 @@ interface State {
   volumes: FakeVolumes
   instances: FakeInstances
   unavailable: boolean
+  failing: Set<keyof Engine>
   layers: Map<string, number>
   /** Records the call and refuses it while the engine is meant to be away. */
   called(method: keyof Engine, ...args: unknown[]): void
@@ -89,6 +92,7 @@ export function createFakeEngine(): FakeEngine {
     volumes,
     instances: createFakeInstances(images, networks, volumes),
     unavailable: false,
+    failing: new Set(),
     layers: new Map(),
     called(method, ...args) {
       state.calls.push({ method, args: args.filter((arg) => !(arg instanceof AbortSignal)) })
@@ -98,6 +102,7 @@ export function createFakeEngine(): FakeEngine {
           'The container engine does not answer.',
           'Start the container engine, then try again.',
         )
+      if (state.failing.delete(method)) throw new EngineError('failed', 'The container engine could not do this.')
     },
   }
   return {
@@ -132,6 +137,7 @@ function controls(state: State): Omit<FakeEngine, keyof Engine> {
     networks: () => [...networks.keys()],
     loseVolume: (id) => state.volumes.lose(id),
     volumes: () => state.volumes.ids(),
+    failNext: (method) => void state.failing.add(method),
     setUnavailable(value) {
       state.unavailable = value
       if (value) instances.endEvents(new EngineError('unavailable', 'The container engine went away.'))
