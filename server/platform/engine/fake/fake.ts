@@ -102,7 +102,8 @@ export function createFakeEngine(): FakeEngine {
           'The container engine does not answer.',
           'Start the container engine, then try again.',
         )
-      if (state.failing.delete(method)) throw new EngineError('failed', 'The container engine could not do this.')
+      if (state.failing.delete(method))
+        throw new EngineError('failed', 'The container engine could not do this.')
     },
   }
   return {
