@@ -1,8 +1,8 @@
 import { own } from '#server/kernel/own'
-import { passedOver } from '#server/kernel/passed-over'
 import * as v from 'valibot'
 import { ApiError, type ErrorDetail, invalid } from '#server/kernel/errors'
 import { sentence } from '#server/kernel/sentences'
+import { unusable } from '#server/kernel/unusable'
 
 v.setGlobalMessage(sentence)
 
@@ -94,8 +94,8 @@ export function parseBody<S extends v.GenericSchema>(schema: S, value: unknown):
   refuseTooMany(schema as Limited, value)
   const result = v.safeParse(schema, value)
   if (result.success) {
-    const name = passedOver(value)
-    if (name !== undefined) throw invalid(name, 'cannot be used as a name here. Choose another.')
+    const fault = unusable(value)
+    if (fault) throw invalid(fault.path || 'body', fault.reason)
     return result.output
   }
   const list = details(result.issues, 'body')

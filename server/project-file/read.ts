@@ -3,7 +3,7 @@ import { parseDocument } from 'yaml'
 import { editsBetween } from '#server/kernel/edits'
 import { isModestYaml } from '#server/kernel/modest-yaml'
 import { own } from '#server/kernel/own'
-import { passedOver } from '#server/kernel/passed-over'
+import { unusable } from '#server/kernel/unusable'
 import { sentence } from '#server/kernel/sentences'
 import { seemsSecret } from '#server/kernel/secret-names'
 import { type Mount, ProjectFile } from './schema.ts'
@@ -181,7 +181,7 @@ export function readProjectFile(text: string): ProjectFile {
   const parsed = v.safeParse(ProjectFile, expandFile(tree))
   const faults = parsed.success ? contradictions(parsed.output) : parsed.issues.slice(0, 20).map(sentenceOf)
   if (!parsed.success || faults.length > 0) throw new ProjectFileError(faults)
-  const name = passedOver(tree)
-  if (name !== undefined) return refuse('cannot be used as a name here. Choose another.', name)
+  const fault = unusable(tree)
+  if (fault) return refuse(fault.reason, fault.path)
   return parsed.output
 }

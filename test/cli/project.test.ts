@@ -366,6 +366,7 @@ describe('what is wrong with a file', () => {
     ['apps: { web: { imagee: x } }', 'apps.web.imagee: is not known. Did you mean image?'],
     ['apps: { constructor: { image: x } }', 'apps.constructor: cannot be used as a name here.'],
     ['variables: { constructor: x }', 'variables.constructor: cannot be used as a name here.'],
+    [String.raw`apps: { web: { variables: { A: "\ud800" } } }`, 'apps.web.variables.A: holds half of a'],
     ['appps: {}', 'appps: is not known. Did you mean apps?'],
     ['apps: { web: { zzzzzzzzz: 1 } }', 'apps.web.zzzzzzzzz: is not known. Known: '],
     [

@@ -397,6 +397,14 @@ describe('validation', () => {
     const long = await post({ name: 'a', ['k'.repeat(100_000)]: 1 })
     expect(long.text.length).toBeLessThan(1000)
   })
+  it('refuses a text that would come back as another one', async () => {
+    const answer = await post({ name: 'a\ud800b' })
+    expect([answer.status, answer.body.error.details]).toEqual([
+      422,
+      [{ path: 'name', message: 'holds half of a character (a surrogate without its other half).' }],
+    ])
+    expect(api.services.handled).toEqual([])
+  })
   it('lets only listed fields of an answer out', async () => {
     const answer = await post({ name: 'a' })
     expect(answer.body).toEqual({ data: { id: 'thing_1', name: 'a' } })
