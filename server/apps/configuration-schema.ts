@@ -284,6 +284,7 @@ export const repositoryAccess = {
     v.nullable(
       v.pipe(
         v.string(),
+        v.nonEmpty(),
         v.maxLength(64),
         v.description(
           'SSH key of the project to read the repository with, such as its deploy key; tried when it is set. Default: the newest that fits the host.',
@@ -296,6 +297,7 @@ export const repositoryAccess = {
     v.nullable(
       v.pipe(
         v.string(),
+        v.nonEmpty(),
         v.maxLength(64),
         v.description(
           'Token of the project to read the repository with over https; tried when it is set. Default: the newest that fits the host.',

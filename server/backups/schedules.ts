@@ -65,7 +65,7 @@ export function createSchedules(options: ScheduleOptions) {
   const nextRun = ({ cron, timezone }: Pick<ScheduleRow, 'cron' | 'timezone'>): string | null =>
     new Cron(cron, { paused: true, timezone }).nextRun(new Date(clock.now()))?.toISOString() ?? null
   const requireDestination = (id: string | null | undefined) => {
-    if (id && !options.destinationExists(id))
+    if (id !== undefined && id !== null && !options.destinationExists(id))
       throw invalid('destination_id', 'There is no such storage provider.')
   }
   const note = (

@@ -90,7 +90,7 @@ export function createBackupService(options: BackupOptions) {
     return subject
   }
   const destinationFor = (id: string | null | undefined, kind: Target): Destination => {
-    const found = id ? destinations.find(id) : destinations.default()
+    const found = id === undefined || id === null ? destinations.default() : destinations.find(id)
     if (!found) throw invalid('destination_id', 'There is no such storage provider.')
     if (kind === 'platform' && !found.has_passphrase)
       throw invalid(

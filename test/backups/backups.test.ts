@@ -342,6 +342,17 @@ describe('schedules', () => {
     await api.as('admin').put(`/api/backup-schedules/${id}`, { retention: { count: 3 } })
     expect(await lasts()).toBeNull()
   })
+  it('go to a destination that there is: an empty name is none', async () => {
+    const nowhere = { destination_id: '' }
+    const { id } = (await make()).body.data
+    const answers = [
+      await make(nowhere),
+      await api.as('admin').put(`/api/backup-schedules/${id}`, nowhere),
+      await api.as('admin').post('/api/backups', { target: 'platform', ...nowhere }),
+    ]
+    for (const { status, body } of answers)
+      expect([status, body.error?.details?.[0].path]).toEqual([422, 'destination_id'])
+  })
   it('rest while they are paused', async () => {
     const { id } = (await make()).body.data
     const paused = await api.as('admin').put(`/api/backup-schedules/${id}`, { enabled: false })
