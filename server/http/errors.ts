@@ -1,5 +1,5 @@
 import { isError } from 'h3'
-import { ApiError, engineUnavailable, type ErrorCode, ERRORS } from '#server/kernel/errors'
+import { ApiError, conflict, engineUnavailable, type ErrorCode, ERRORS } from '#server/kernel/errors'
 import type { Log } from '#server/kernel/log'
 import { EngineError } from '#server/platform/engine/engine'
 
@@ -41,6 +41,15 @@ function hostFault(error: unknown): ApiError | undefined {
   return undefined
 }
 
+/**
+ * A call may wait for a host or for the engine after it has looked up what it names, which somebody else may remove
+ * meanwhile: its row refers to nothing then, and none of it is written.
+ */
+const removedMeanwhile = (error: unknown): ApiError | undefined =>
+  (error as { code?: unknown })?.code === 'SQLITE_CONSTRAINT_FOREIGNKEY'
+    ? conflict('Something that this call names was removed in the meantime. Look again, then repeat it.')
+    : undefined
+
 /** The HTTP library wraps what middleware throws; the original is what counts. */
 function isWrapped(thrown: unknown): thrown is { cause: unknown } {
   const { unhandled, cause } = (thrown ?? {}) as { unhandled?: boolean; cause?: unknown }
@@ -53,9 +62,11 @@ function isWrapped(thrown: unknown): thrown is { cause: unknown } {
  */
 export function toErrorAnswer(thrown: unknown, request_id: string, log: Log): ErrorAnswer {
   const error = isWrapped(thrown) ? thrown.cause : thrown
-  const known = error instanceof ApiError ? error : hostFault(error)
+  const removed = removedMeanwhile(error)
+  const known = error instanceof ApiError ? error : (removed ?? hostFault(error))
   if (known) {
-    if (known.status >= 500) log.warn('Request refused', { request: request_id, code: known.code, error })
+    if (known.status >= 500 || removed)
+      log.warn('Request refused', { request: request_id, code: known.code, error })
     return {
       status: known.status,
       body: {

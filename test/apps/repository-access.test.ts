@@ -57,6 +57,17 @@ describe('the SSH key of an app', () => {
     const freed = await api.as('developer').put(path, { ssh_key_id: null })
     expect([freed.status, freed.body.data.ssh_key_id]).toEqual([200, null])
   })
+  it.each(['ssh_key_id', 'git_credential_id'])(
+    'is none without a name: an empty %s is refused',
+    async (field) => {
+      api.fakes.git.commit(HTTPS_URL, 'main', FILES)
+      const refused = await create({ name: 'ledger', git_url: HTTPS_URL, [field]: '' })
+      expect([refused.status, refused.body.error.details?.[0].path]).toEqual([422, field])
+      const made = await create({ name: 'ledger', git_url: HTTPS_URL })
+      const path = `/api/apps/${made.body.data.id}`
+      expect((await api.as('developer').put(path, { [field]: '' })).status).toBe(422)
+    },
+  )
   it('is asked for again when the repository changes', async () => {
     const first = await key('first')
     await privateTo(SSH_URL, first.id)
@@ -139,6 +150,31 @@ describe('the token of an app', () => {
     const made = await create({ name: 'ledger', git_url: HTTPS_URL })
     await api.services.jobs.idle()
     expect(await latest(made.body.data.id)).toBe('live')
+  })
+})
+
+describe('a key or token that is removed while the forge is asked', () => {
+  it('is told of, and no app is made', async () => {
+    api.fakes.git.commit(HTTPS_URL, 'main', FILES)
+    const { id } = await token('first')
+    const asked = Promise.withResolvers<void>()
+    const answered = Promise.withResolvers<void>()
+    const { resolve } = api.fakes.git
+    api.fakes.git.resolve = async (...question) => {
+      asked.resolve()
+      await answered.promise
+      return resolve(...question)
+    }
+    const made = create({ name: 'ledger', git_url: HTTPS_URL, git_credential_id: id })
+    await asked.promise
+    expect((await api.as('developer').delete(`/api/git-credentials/${id}`)).status).toBe(200)
+    answered.resolve()
+    const { status, body } = await made
+    expect([status, body.error.message]).toEqual([
+      409,
+      'Something that this call names was removed in the meantime. Look again, then repeat it.',
+    ])
+    expect((await api.as('developer').get('/api/apps')).body.total).toBe(0)
   })
 })
 
