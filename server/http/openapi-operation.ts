@@ -122,25 +122,29 @@ function whatIs({ properties = {} }: JsonSchema): string {
 /** What an answer that is no typed JSON consists of. */
 function schemaOfType(type: string): JsonSchema {
   if (type.startsWith('application/json')) return { type: 'object' }
-  return /^(text\/|application\/yaml)/.test(type) ? { type: 'string' } : { type: 'string', format: 'binary' }
+  return /^(text\/|application\/(yaml|x-ndjson))/.test(type)
+    ? { type: 'string' }
+    : { type: 'string', format: 'binary' }
 }
+
+/** Answers that are no typed JSON, by their media types. */
+const contentOf = (types: readonly string[]): JsonSchema =>
+  Object.fromEntries(types.map((type) => [type.split(';')[0]!, { schema: schemaOfType(type) }]))
 
 function successOf({ definition }: DocumentedEndpoint, schemas: SchemaConverter): JsonSchema {
   const headers = { 'X-Request-Id': { $ref: '#/components/headers/RequestId' } }
-  if (!definition.response) {
-    const types = definition.media_types ?? ['application/json']
+  if (!definition.response)
     return {
       description: sentenceOf(definition, 'the text or the bytes'),
       headers,
-      content: Object.fromEntries(types.map((type) => [type.split(';')[0]!, { schema: schemaOfType(type) }])),
+      content: contentOf(definition.media_types ?? ['application/json']),
     }
-  }
   const schema = schemas.convert(definition.response as v.GenericSchema, 'output')
   const example = exampleOf(schema, (name) => own(schemas.components([name]), name)!)
   return {
     description: sentenceOf(definition, whatIs(schema)),
     headers,
-    content: { 'application/json': { schema, example } },
+    content: { ...contentOf(definition.media_types ?? []), 'application/json': { schema, example } },
   }
 }
 

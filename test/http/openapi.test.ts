@@ -117,6 +117,12 @@ describe('the OpenAPI document', () => {
       expect(Object.keys(examples)).toEqual(schema.properties.error.properties.code.enum)
     }
   })
+  it.each(['json', 'csv', 'ndjson'])('names the type of an export as %s', async (format) => {
+    const path = '/api/audit-logs'
+    const { headers } = await api.request('GET', `${path}?format=${format}`, { as: 'admin' })
+    const type = headers.get('content-type')?.split(';')[0] ?? ''
+    expect(Object.keys(document.paths[path].get.responses['200'].content)).toContain(type)
+  })
   it('says what a query parameter means, and not that it is a text', () => {
     const list = operations.find(({ path, method }) => path === '/api/apps' && method === 'get')!.operation
     expect(list.parameters).toContainEqual({
