@@ -1,4 +1,4 @@
-import { invalid } from '#server/kernel/errors'
+import { ApiError } from '#server/kernel/errors'
 import { type Interval, STEPS, type StepSeconds, startOf, type Total, totalOf } from './interval.ts'
 import { percentileOf, readLatency } from './latency.ts'
 import type { MetricRepository } from './repository.ts'
@@ -56,6 +56,12 @@ function sourceFor(from_s: number, now_s: number): StepSeconds {
   return STEPS.find(({ kept_s }) => from_s >= now_s - kept_s)?.step_s ?? 3600
 }
 
+/** What is wrong with a query is a 400, as with everything else in one. */
+function notBefore(): ApiError {
+  const detail = { path: 'from', message: 'must be before `to`.' }
+  return new ApiError('BAD_REQUEST', `${detail.path}: ${detail.message}`, [detail])
+}
+
 /** The metrics of one subject over time. */
 export function readSeries(
   metrics: MetricRepository,
@@ -65,8 +71,9 @@ export function readSeries(
 ) {
   const now_s = Math.floor(now_ms / 1000)
   const to_s = query.to === undefined ? now_s : Math.floor(Date.parse(query.to) / 1000)
-  const from_s = query.from === undefined ? to_s - 3600 : Math.floor(Date.parse(query.from) / 1000)
-  if (from_s >= to_s) throw invalid('from', 'must be before `to`.')
+  const from_s =
+    query.from === undefined ? Math.max(0, to_s - 3600) : Math.floor(Date.parse(query.from) / 1000)
+  if (from_s >= to_s) throw notBefore()
   const source = sourceFor(from_s, now_s)
   const least = Math.max(query.step ?? 0, Math.ceil((to_s - from_s) / MOST_POINTS), source)
   const step_s = Math.ceil(least / source) * source
