@@ -11,13 +11,24 @@ const LONGEST_COMMENT = 300
 /** A variable that is commented out is no remark about the next one. */
 const ASSIGNMENT = /^#\s{0,9}(?:export\s{1,9})?[A-Za-z_]\w{0,254}\s{0,9}=/
 
+/** The signs of a comment, and what ornaments are made of. */
+const SIGN = /[#\s=*-]/
+
+/** A line of a comment without the signs around it. An expression for those behind it would look at each gap anew. */
+function withoutSigns(text: string): string {
+  let [from, to] = [0, text.length]
+  while (from < to && SIGN.test(text[from]!)) from += 1
+  while (to > from && SIGN.test(text[to - 1]!)) to -= 1
+  return text.slice(from, to)
+}
+
 /** What is written above a line, without the signs of a comment; lines of signs only are ornament. */
 function commentAbove(lines: readonly string[], line: number): string | null {
   const remarks: string[] = []
   for (let at = line - 2; at >= 0 && remarks.length < 5; at -= 1) {
     const text = lines[at]!.trim()
     if (!text.startsWith('#') || ASSIGNMENT.test(text)) break
-    remarks.unshift(text.replace(/^[#\s=*-]+|[#=*\s-]+$/g, ''))
+    remarks.unshift(withoutSigns(text))
   }
   return remarks.filter(Boolean).join(' ').slice(0, LONGEST_COMMENT) || null
 }

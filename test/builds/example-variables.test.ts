@@ -78,6 +78,11 @@ describe("the repository's example of a .env file", () => {
     const long = `A=1\n${'# nobody reads so much\n'.repeat(3000)}`
     expect(await detect({ '.env.example': long })).not.toHaveProperty('suggested_variables')
   })
+  it('is read at once however wide the gaps in a remark are', async () => {
+    const text = `#x${' '.repeat(63_000)}y\nA=1\n`
+    const { suggested_variables } = await detect({ '.env.example': text })
+    expect(suggested_variables).toEqual([{ key: 'A', value: '1', comment: `x${' '.repeat(299)}` }])
+  })
   it('is nothing where there is none', async () => {
     expect(await detect({ '.env': 'A=1' })).not.toHaveProperty('suggested_variables')
   })
