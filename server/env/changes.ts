@@ -38,25 +38,30 @@ const FRESH: readonly string[] = ['value', 'secret', 'scopes']
 
 /** Writes variables and their history; call it in the transaction of the change. */
 export function createChanges(repository: VariableRepository, vault: Vault, clock: Clock) {
+  const ownerOf = (row: VariableRow): Owner =>
+    row.app_id === null ? { project_id: row.project_id } : { app_id: row.app_id }
+  /** Adds what became of variables of one owner to their history. */
   const record = (
     actor: Actor,
-    row: VariableRow,
+    made: readonly Pick<Change, 'row' | 'fields'>[],
     action: 'created' | 'changed' | 'deleted',
-    fields: readonly string[],
-  ) => {
-    const owner: Owner = row.app_id === null ? { project_id: row.project_id } : { app_id: row.app_id }
-    repository.addVersion({
-      project_id: row.project_id,
-      app_id: row.app_id,
-      key: row.key,
-      version: row.version,
-      action,
-      fields: JSON.stringify(fields),
-      actor_id: actor.user_id || null,
-      actor_name: actor.name,
-      created_at: clock.iso(),
-    })
-    if (row.version > VERSIONS_KEPT) repository.pruneVersions(owner, row.key, row.version - VERSIONS_KEPT)
+  ): void => {
+    const { row: first } = made[0] ?? {}
+    if (!first) return
+    repository.addVersions(
+      {
+        project_id: first.project_id,
+        app_id: first.app_id,
+        action,
+        actor_id: actor.user_id || null,
+        actor_name: actor.name,
+        created_at: clock.iso(),
+      },
+      made.map(({ row, fields }) => [row.key, row.version, JSON.stringify(fields)]),
+    )
+    for (const { row } of made)
+      if (row.version > VERSIONS_KEPT)
+        repository.pruneVersions(ownerOf(row), row.key, row.version - VERSIONS_KEPT)
   }
   /** References of both values; a 422 names the field when one is malformed. */
   const refsOf = (plain: PlainVariable, path: string): string => {
@@ -95,31 +100,43 @@ export function createChanges(repository: VariableRepository, vault: Vault, cloc
     const row = { id, ...place, ...columns, refs, version: 1, created_at: at, updated_at: at }
     return { before, row, kind: 'added', fields: [...FRESH] }
   }
-  const write = (actor: Actor, { row, kind, fields }: Draft): Change => {
-    if (kind === 'unchanged') return { row, kind, fields }
-    if (kind === 'changed') {
-      repository.update(row)
-      record(actor, row, 'changed', fields)
-      return { row, kind, fields }
-    }
-    const owner: Owner = row.app_id === null ? { project_id: row.project_id } : { app_id: row.app_id }
-    const numbered = { ...row, version: repository.lastVersion(owner, row.key) + 1 }
-    repository.insert(numbered)
-    record(actor, numbered, 'created', fields)
-    return { row: numbered, kind, fields }
+  /** Writes drafts of one owner; what they were before, if they ever were, is asked for once. */
+  const writeAll = (actor: Actor, drafts: readonly Draft[]): Change[] => {
+    const added = drafts.filter(({ kind }) => kind === 'added').map(({ row }) => row)
+    const last = added[0]
+      ? repository.lastVersions(
+          ownerOf(added[0]),
+          added.map(({ key }) => key),
+        )
+      : undefined
+    const changes = drafts.map(({ row, kind, fields }): Change => {
+      const version = kind === 'added' ? (last?.get(row.key) ?? 0) + 1 : row.version
+      return { row: { ...row, version }, kind, fields }
+    })
+    const of = (desired: Change['kind']) => changes.filter(({ kind }) => kind === desired)
+    for (const { row } of of('added')) repository.insert(row)
+    for (const { row } of of('changed')) repository.update(row)
+    record(actor, of('added'), 'created')
+    record(actor, of('changed'), 'changed')
+    return changes
   }
 
   return {
     draft,
-    write,
+    writeAll,
     /**
      * Makes a variable what it is to be; `path` is the field that a 422 names, `known` what `before` holds, where it
      * was opened already.
      */
-    put: (actor: Actor, ...what: Parameters<typeof draft>): Change => write(actor, draft(...what)),
-    remove(actor: Actor, row: VariableRow): void {
-      repository.delete(row.id)
-      record(actor, { ...row, version: row.version + 1 }, 'deleted', [])
+    put: (actor: Actor, ...what: Parameters<typeof draft>): Change => writeAll(actor, [draft(...what)])[0]!,
+    /** Removes variables of one owner. */
+    remove(actor: Actor, rows: readonly VariableRow[]): void {
+      if (rows.length > 0) repository.delete(rows.map(({ id }) => id))
+      record(
+        actor,
+        rows.map((row) => ({ row: { ...row, version: row.version + 1 }, fields: [] })),
+        'deleted',
+      )
     },
     /** Throws 409 when the variables of an owner are more than a process can be started with. */
     requireQuota(owner: Owner): void {

@@ -74,21 +74,23 @@ export function createImports({ db, repository, vault, changes, ...parts }: Impo
       const { project_id } = parts.appOf(app_id)
       const existing = existingOf(app_id)
       const requireResolved = parts.resolvedIn(project_id)
-      const changed = entries.map((entry) => {
+      const current = entries.map((entry) => {
         const [key] = entry
         const row = existing.get(key)
         const ready = prepared.get(key)
-        const { draft, plain } =
-          ready && isCurrent(ready, row, project_id)
-            ? ready
-            : prepare({ project_id, app_id }, body, entry, row)
-        const change = changes.write(actor, draft)
-        if (change.row.refs !== '[]') requireResolved(plain, `${pathOf(body)}: ${key}`)
-        return change
+        return ready && isCurrent(ready, row, project_id)
+          ? ready
+          : prepare({ project_id, app_id }, body, entry, row)
       })
+      for (const { draft, plain } of current)
+        if (draft.row.refs !== '[]') requireResolved(plain, `${pathOf(body)}: ${draft.row.key}`)
+      const changed = changes.writeAll(
+        actor,
+        current.map(({ draft }) => draft),
+      )
       const named = new Set([...entries.map(([key]) => key), ...namedIn(body.text ?? '')])
       const gone = body.mode === 'replace' ? [...existing.values()].filter(({ key }) => !named.has(key)) : []
-      for (const row of gone) changes.remove(actor, row)
+      changes.remove(actor, gone)
       const report = parts.reportOf(changed, gone)
       parts.finish(actor, { project_id, app_id }, 'variable.import', report)
       return report

@@ -52,6 +52,8 @@ export const referencesIn = (value: string): string[] => [
  */
 export function createResolver({ shared, database }: ReferenceSources) {
   const done = new Map<string, Known>()
+  /** What databases offer: each is asked once, since their rows are sealed. */
+  const offers = new Map<string, Readonly<Record<string, string>> | undefined>()
   const open: string[] = []
   let characters = 0
 
@@ -78,7 +80,8 @@ export function createResolver({ shared, database }: ReferenceSources) {
 
   function lookup({ owner, key }: Reference): Known {
     if (owner === 'project') return sharedValue(key)
-    const offered = database(owner)
+    if (!offers.has(owner)) offers.set(owner, database(owner))
+    const offered = offers.get(owner)
     if (!offered)
       throw new UnresolvedError(`names ${owner}.${key}, but the project has no database ${owner}.`)
     if (!Object.hasOwn(offered, key))

@@ -181,9 +181,15 @@ export function createReleaseVariables(repository: VariableRepository, vault: Va
     /**
      * A check of values whose references lead nowhere or in a circle, which throws UnresolvedError. What they
      * name is worked out once for all of them.
+     * @param shared what the project will share; what it does when absent.
      */
-    checker(project_id: string): (values: readonly (string | null)[]) => void {
-      const resolve = resolverOf(project_id, lenient)
+    checker(
+      project_id: string,
+      shared?: (key: string) => Known | undefined,
+    ): (values: readonly (string | null)[]) => void {
+      const resolve = shared
+        ? createResolver({ shared, database: (name) => ports.database(project_id, name) })
+        : resolverOf(project_id, lenient)
       return (values) => {
         for (const value of values) if (value) resolve({ value, secret: false })
       }

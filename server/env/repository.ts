@@ -77,14 +77,20 @@ export function createVariableRepository(db: Db) {
            comment = @comment, refs = @refs, version = @version, updated_at = @updated_at WHERE id = @id`,
         )
         .run(row),
-    delete: (id: string) => db.sql('DELETE FROM variables WHERE id = ?').run(id),
-    addVersion: (row: VersionRow) =>
+    delete: (ids: readonly string[]) =>
+      db.sql('DELETE FROM variables WHERE id IN (SELECT value FROM json_each(?))').run(JSON.stringify(ids)),
+    /** Versions of several keys that somebody made at once. */
+    addVersions: (
+      common: Omit<VersionRow, 'key' | 'version' | 'fields'>,
+      each: readonly [key: string, version: number, fields: string][],
+    ) =>
       db
         .sql(
           `INSERT INTO variable_versions (project_id, app_id, key, version, action, fields, actor_id, actor_name, created_at)
-           VALUES (@project_id, @app_id, @key, @version, @action, @fields, @actor_id, @actor_name, @created_at)`,
+           SELECT @project_id, @app_id, value ->> 0, value ->> 1, @action, value ->> 2, @actor_id, @actor_name, @created_at
+           FROM json_each(@each)`,
         )
-        .run(row),
+        .run({ ...common, each: JSON.stringify(each) }),
     /** The newest versions of each of these keys, newest first; one question however many keys there are. */
     versions(owner: Owner, keys: readonly string[], limit: number): VersionRow[] {
       const [clause, value] = where(owner)
@@ -138,12 +144,16 @@ export function createVariableRepository(db: Db) {
     /** Forgets some of the versions of an app's variables; returns how many. */
     forgetVersions: (app_id: string): number =>
       forgetSome(db, { table: 'variable_versions', where: 'app_id = ?' }, app_id),
-    lastVersion(owner: Owner, key: string): number {
+    /** The newest version of each of these keys that ever was. */
+    lastVersions(owner: Owner, keys: readonly string[]): Map<string, number> {
       const [clause, value] = where(owner)
-      return db
-        .sql(`SELECT coalesce(max(version), 0) FROM variable_versions WHERE ${clause} AND key = ?`)
-        .pluck()
-        .get(value, key) as number
+      const rows = db
+        .sql(
+          `SELECT key, max(version) AS version FROM variable_versions
+           WHERE ${clause} AND key IN (SELECT value FROM json_each(?)) GROUP BY key`,
+        )
+        .all(value, JSON.stringify(keys)) as { key: string; version: number }[]
+      return new Map(rows.map(({ key, version }) => [key, version]))
     },
     /** How many variables an owner has, and how long their sealed values are together. */
     size(owner: Owner): { count: number; bytes: number } {
@@ -154,14 +164,26 @@ export function createVariableRepository(db: Db) {
         )
         .get(value) as { count: number; bytes: number }
     },
-    /** Apps of a project with the key that stands for a reference such as `project.KEY`. */
-    usesOf: (project_id: string, reference: string) =>
+    /** The newest place in the history of all variables. */
+    newestVersion: () =>
+      db.sql('SELECT coalesce(max(rowid), 0) FROM variable_versions').pluck().get() as number,
+    /** Variables of apps that were written after a place in the history, with what they stand for. */
+    changedSince: (project_id: string, place: number) =>
       db
         .sql(
-          `SELECT app_id, key FROM variables WHERE project_id = ? AND app_id IS NOT NULL
-           AND EXISTS (SELECT 1 FROM json_each(refs) WHERE json_each.value = ?) ORDER BY key LIMIT 3`,
+          `SELECT DISTINCT variables.app_id, variables.key, refs FROM variable_versions AS versions
+           JOIN variables ON variables.app_id = versions.app_id AND variables.key = versions.key
+           WHERE versions.rowid > ? AND versions.project_id = ?`,
         )
-        .all(project_id, reference) as { app_id: string; key: string }[],
+        .all(place, project_id) as { app_id: string; key: string; refs: string }[],
+    /** What the next variables of a project stand for, those of its apps and its own. */
+    usesAfter: (project_id: string, place: number) =>
+      db
+        .sql(
+          `SELECT rowid AS place, app_id, key, refs FROM variables WHERE project_id = ? AND rowid > ?
+           ORDER BY rowid LIMIT 500`,
+        )
+        .all(project_id, place) as { place: number; app_id: string | null; key: string; refs: string }[],
   }
 }
 export type VariableRepository = ReturnType<typeof createVariableRepository>

@@ -21,11 +21,11 @@ export function createRevert(
   ): { changed: Change[]; removed: VariableRow[] } => {
     const { app_id, key } = place
     const row = repository.find({ app_id }, key)
-    const known = row !== undefined || repository.lastVersion({ app_id }, key) > 0
+    const known = row !== undefined || repository.lastVersions({ app_id }, [key]).size > 0
     if (!known)
       throw conflict(`${key} comes from the link to a database. Add or remove the link, at the database.`)
     if (!live) {
-      if (row) changes.remove(actor, row)
+      if (row) changes.remove(actor, [row])
       return { changed: [], removed: row ? [row] : [] }
     }
     if (row && row.refs !== '[]')

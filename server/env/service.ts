@@ -20,7 +20,7 @@ import {
   type ReleaseVariables,
   variableDifferences,
 } from './resolved.ts'
-import type { NewVariable, SharedVariables, VariableChange, VariableReport } from './schema.ts'
+import type { NewVariable, VariableChange, VariableReport } from './schema.ts'
 import {
   createVault,
   keptBy,
@@ -30,6 +30,7 @@ import {
   type StoredVariable,
 } from './values.ts'
 import { seemsSecret } from '#server/kernel/secret-names'
+import { createSharedVariables } from './shared.ts'
 import { createVariableViews } from './view.ts'
 
 /** What variables need of other domains; handed in at composition. */
@@ -63,8 +64,8 @@ export function createVariables({ db, clock, secrets, events, audit, ports }: Va
   const get = (app_id: string, key: string): VariableRow =>
     orThrow(repository.find({ app_id }, key), () => notFound('variable'))
   /** A 422 that names the field when a value of a change leads nowhere. */
-  const resolvedIn = (project_id: string) => {
-    const check = release.checker(project_id)
+  const resolvedIn = (project_id: string, shared?: (key: string) => PlainVariable | undefined) => {
+    const check = release.checker(project_id, shared)
     return (plain: PlainVariable, path: string): void => {
       try {
         check([plain.value, plain.preview_value])
@@ -170,7 +171,7 @@ export function createVariables({ db, clock, secrets, events, audit, ports }: Va
       db.tx(() => {
         const { project_id } = appOf(app_id)
         const row = get(app_id, key)
-        changes.remove(actor, row)
+        changes.remove(actor, [row])
         finish(actor, { project_id, app_id, id: row.id }, 'variable.delete', reportOf([], [row]))
         return row.id
       }),
@@ -213,47 +214,16 @@ export function createVariables({ db, clock, secrets, events, audit, ports }: Va
       const { rows, total } = repository.page({ project_id }, query.q, ...limits(query))
       return paged({ rows: views.shared(rows), total }, query)
     },
-    replaceShared: (actor: Actor, project_id: string, body: SharedVariables): VariableReport =>
-      db.tx(() => {
-        const owner: Owner = { project_id }
-        const existing = new Map(repository.all(owner).map((row) => [row.key, row]))
-        const named = new Set<string>()
-        const changed = body.variables.map(({ key, value: sent, secret, comment }, index) => {
-          const path = `variables.${index}`
-          if (named.has(key)) throw invalid(`${path}.key`, `names ${key} a second time.`)
-          named.add(key)
-          const row = existing.get(key)
-          const before = row && vault.openReadable(row)
-          const value = keptBy(sent, before?.value)
-          if (value === undefined) throw invalid(`${path}.value`, 'is required for a variable that is new.')
-          const plain: PlainVariable = {
-            value,
-            preview_value: null,
-            secret: secret ?? (row ? row.secret === 1 : seemsSecret(key, value)),
-            build: true,
-            runtime: true,
-            comment: comment === undefined ? (row?.comment ?? null) : comment,
-          }
-          const field = `${path}.value`
-          requireSentToShow(before, plain, { value: sent }, { value: field, preview_value: field })
-          return changes.put(actor, { project_id, app_id: null, key }, row, plain, field, before)
-        })
-        const gone = [...existing.values()].filter(({ key }) => !named.has(key))
-        for (const row of gone) changes.remove(actor, row)
-        const requireResolved = resolvedIn(project_id)
-        for (const [index, { row }] of changed.entries())
-          if (row.refs !== '[]') requireResolved(vault.open(row), `variables.${index}.value`)
-        for (const { key } of gone) {
-          const [use] = repository.usesOf(project_id, `project.${key}`)
-          if (use)
-            throw conflict(
-              `${key} is in use: ${use.key} of the app ${ports.app(use.app_id!)?.name ?? use.app_id} stands for it. Change that first.`,
-            )
-        }
-        const report = reportOf(changed, gone)
-        finish(actor, { project_id, app_id: null }, 'variable.replace_shared', report)
-        return report
-      }),
+    ...createSharedVariables({
+      db,
+      repository,
+      vault,
+      changes,
+      appName: (app_id) => ports.app(app_id)?.name,
+      resolvedAmong: resolvedIn,
+      reportOf,
+      finish,
+    }),
     seemsSecret,
     /** Keys of the variables of an app that are secrets, whatever they are called. */
     secretKeys: repository.secretKeys,
@@ -278,7 +248,7 @@ export function createVariables({ db, clock, secrets, events, audit, ports }: Va
         )
         const named = new Set(stored.map(({ key }) => key))
         const gone = [...existing.values()].filter(({ key }) => !named.has(key))
-        for (const row of gone) changes.remove(actor, row)
+        changes.remove(actor, gone)
         const report = reportOf(changed, gone)
         finish(actor, { project_id, app_id }, 'variable.restore', report)
         return report

@@ -37,6 +37,19 @@ describe('references in a value', () => {
     expect(() => resolver({})(plain(value))).toThrow(UnresolvedError)
     expect(() => resolver({})(plain(value))).toThrow(message)
   })
+  it('ask a database once, however many values name it: what it offers is sealed', () => {
+    const asked: string[] = []
+    const resolve = createResolver({
+      shared: () => undefined,
+      database(name) {
+        asked.push(name)
+        return name === 'orders' ? { PORT: '5432' } : undefined
+      },
+    })
+    for (let count = 0; count < 3; count += 1) resolve(plain('${{orders.PORT}}${{ orders.PORT }}'))
+    for (let count = 0; count < 2; count += 1) expect(() => resolve(plain('${{ gone.PORT }}'))).toThrow()
+    expect(asked).toEqual(['orders', 'gone'])
+  })
   it('that would become more than any memory holds are told, also when each alone would not', () => {
     const doubling = Object.fromEntries(
       Array.from({ length: 40 }, (_, at) => [`V${at}`, `\${{ project.V${at + 1} }}`.repeat(3)]),

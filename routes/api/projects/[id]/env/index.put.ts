@@ -14,7 +14,7 @@ export default endpoint({
   example: { variables: [{ key: 'STRIPE_KEY', value: 'sk_live_4eC39HqLyjWDarjtT1zdp7dc', secret: true }] },
   response: data(VariableReport),
   errors: ['CONFLICT'],
-  handler: ({ actor, params, body, services }) => ({
-    data: services.env.replaceShared(actor, params.id, body),
+  handler: async ({ actor, params, body, services }) => ({
+    data: await services.env.replaceShared(actor, params.id, body),
   }),
 })

@@ -1,0 +1,82 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { createTestApi, type TestApi } from '#test/support/api'
+
+const MANY = 300
+let api: TestApi
+let app_id: string
+let project_id: string
+beforeAll(async () => {
+  api = await createTestApi({ jobs: false })
+  project_id = api.services.http.default_project()
+  app_id = (await api.as('owner').post('/api/apps', { name: 'shop', source: 'upload' })).body.data.id
+  await api.as('owner').post(`/api/apps/${app_id}/env`, { key: 'OWN', value: 'x' })
+})
+afterAll(() => api.close())
+
+const shared = (count: number, value: string) =>
+  Array.from({ length: count }, (_, n) => ({ key: `KEY_${n}`, value: `${value} ${n}` }))
+const replace = (variables: { key: string; value?: string; secret?: boolean }[]) =>
+  api.services.env.replaceShared(api.actor('owner'), project_id, { variables })
+const kept = async () => (await api.as('owner').get(`/api/projects/${project_id}/env`)).body
+/** SQL that was asked for while something was done. */
+async function asked(work: () => Promise<unknown>): Promise<string[]> {
+  const { db } = api.kernel
+  const { sql } = db
+  const texts: string[] = []
+  db.sql = (text) => {
+    texts.push(text)
+    return sql(text)
+  }
+  try {
+    await work()
+    return texts
+  } finally {
+    db.sql = sql
+  }
+}
+
+describe('the variables of a project', () => {
+  it('are replaced by as many questions for history and for uses, however many come and go', async () => {
+    const coming = await asked(() => replace(shared(MANY, 'first')))
+    expect((await kept()).total).toBe(MANY)
+    const going = await asked(() => replace([]))
+    expect((await kept()).total).toBe(0)
+    const about = (texts: string[], what: RegExp) => texts.filter((text) => what.test(text)).length
+    expect(about(coming, /variable_versions/)).toBeLessThan(6)
+    expect(about(going, /variable_versions/)).toBeLessThan(6)
+    expect(about(going, /refs/)).toBeLessThan(6)
+    expect(about(going, /DELETE FROM variables /)).toBe(1)
+  })
+  it('stay, where an app begins to stand for one of them while others are worked out', async () => {
+    await replace(shared(MANY, 'second'))
+    const replacing = replace(shared(MANY - 1, 'third'))
+    api.services.env.add(api.actor('owner'), app_id, {
+      key: 'USES',
+      value: `\${{ project.KEY_${MANY - 1} }}`,
+    })
+    await expect(replacing).rejects.toThrow(
+      `KEY_${MANY - 1} is in use: USES of the app shop stands for it. Change that first.`,
+    )
+    expect((await kept()).total).toBe(MANY)
+  })
+  it('that somebody else changed meanwhile are worked out from what is there then', async () => {
+    const first = replace(shared(MANY, 'fourth'))
+    const second = replace(shared(MANY, 'fifth'))
+    expect((await first).changed).toHaveLength(MANY)
+    expect((await second).changed).toHaveLength(MANY)
+    const [{ value, version }] = (await kept()).data
+    expect([value, version]).toEqual(['fifth 0', 5])
+  })
+  it('may stand for one another as they are to be, and not in a circle', async () => {
+    const rest = shared(MANY, 'fifth')
+    const named = [
+      { key: 'A', value: `\${{project.B}}` },
+      { key: 'B', value: 'b' },
+    ]
+    expect((await replace([...rest, ...named])).added).toEqual(['A', 'B'])
+    await expect(replace([...rest, named[0]!, { key: 'B', value: `\${{project.A}}` }])).rejects.toThrow(
+      'leads in a circle',
+    )
+    await expect(replace([...rest, named[0]!])).rejects.toThrow('names project.B')
+  })
+})
