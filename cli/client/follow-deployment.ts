@@ -48,6 +48,23 @@ function createReport(is_quiet: boolean) {
   }
 }
 
+/** Hands over the lines after a number, answer by answer until none is left; the number of the last one. */
+async function readLog(
+  { api }: Session,
+  id: string,
+  from: number,
+  take: (lines: readonly LogLine[]) => void,
+): Promise<number> {
+  let after = from
+  for (;;) {
+    const params = { path: { id }, query: { after } }
+    const lines = (await dataOf(api.GET('/api/deployments/{id}/logs', { params }))).data
+    if (lines.length === 0) return after
+    take(lines)
+    after = lines.at(-1)!.seq
+  }
+}
+
 /**
  * Shows a deployment until it has ended, and answers it. Ctrl-C leaves the deployment alone, and says so.
  * @param options `is_quiet` shows nothing, for programs.
@@ -73,11 +90,7 @@ export async function followDeployment(
     for (;;) {
       // The state first: lines that were written before it ended are then all there.
       const deployment = (await dataOf(session.api.GET('/api/deployments/{id}', path))).data
-      const lines = await dataOf(
-        session.api.GET('/api/deployments/{id}/logs', { params: { path: { id }, query: { after } } }),
-      )
-      after = lines.data.at(-1)?.seq ?? after
-      report.lines(lines.data)
+      after = await readLog(session, id, after, report.lines)
       report.steps(deployment)
       if (hasEnded(deployment)) return deployment
       await bell.wait(stop.signal)
@@ -93,17 +106,17 @@ export async function followDeployment(
   }
 }
 
-/** Throws what went wrong, with the last lines of what the app or the build printed. */
+/** Throws what went wrong, with the lines of the app or the build that tell it, and where the others are. */
 export function requireLive(deployment: Deployment): void {
   if (deployment.status === 'live') return
   const { error } = deployment
   if (!error) throw new CommandError(`The deployment was ${deployment.status}.`, EXIT.FAILED)
-  const tail = error.log.slice(-10).map((line) => `  ${line}`)
   throw new CommandError(
     [
       `The deployment ${status('failed')} in ${error.step ?? 'its course'}: ${error.message}`,
-      ...tail,
+      ...error.log.map((line) => `  ${line}`),
       ...(error.hint ? [error.hint] : []),
+      `The whole log: portreeve logs ${deployment.app_id} --build --lines 5000`,
     ].join('\n'),
     EXIT.FAILED,
   )

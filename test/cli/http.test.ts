@@ -155,7 +155,7 @@ describe('a verb about one app', () => {
     [['logs'], 'GET /api/apps/app_1'],
     [['status'], 'GET /api/apps/app_1'],
     [['open'], 'GET /api/apps/app_1'],
-    [['rollback'], 'POST /api/apps/app_1/rollback'],
+    [['rollback'], 'GET /api/apps/app_1'],
     [['apps', 'show'], 'GET /api/apps/app_1'],
     [['apps', 'stop'], 'POST /api/apps/app_1/stop'],
   ])('%j takes its name as an argument or as --app, and not two of them', async (words, first) => {
@@ -182,19 +182,23 @@ describe('a login without a terminal', () => {
 
 describe('what a verb shows', () => {
   /** What a call prints where the server answers these paths with these data. */
-  const shown = async (answers: Record<string, unknown>, ...words: string[]) => {
+  const shown = async (answers: Record<string, unknown>, ...words: string[]) =>
+    (await ended(answers, ...words)).text
+  /** The same, and with what it failed. */
+  const ended = async (answers: Record<string, unknown>, ...words: string[]) => {
     vi.stubEnv('PORTREEVE_URL', url)
     vi.stubEnv('PORTREEVE_API_KEY', 'k')
     answer = (request, response) => {
-      const data = answers[request.url!.replace(/\?.*$/, '')]
+      const found = answers[`${request.method} ${request.url}`] ?? answers[request.url!.replace(/\?.*$/, '')]
+      const data = typeof found === 'function' ? found() : found
       response.writeHead(data === undefined ? 404 : 200, { 'content-type': 'application/json' })
       response.end(JSON.stringify({ data, total: 1, page: 1, per_page: 100, pages: 1 }))
     }
     const write = vi.spyOn(process.stdout, 'write').mockReturnValue(true)
     try {
       const groups = [{ heading: 'Client:', verbs: CLIENT_VERBS }]
-      await runProgram(await createProgram('1', groups, words), words)
-      return write.mock.calls.map(([text]) => String(text)).join('')
+      const fault = await runProgram(await createProgram('1', groups, words), words).catch((error) => error)
+      return { text: write.mock.calls.map(([text]) => String(text)).join(''), fault }
     } finally {
       write.mockRestore()
     }
@@ -215,5 +219,81 @@ describe('what a verb shows', () => {
     const domain = { hostname_unicode: 'shop.example.com', status: 'active', ssl_mode: 'acme', path: '/' }
     const answers = { '/api/apps': [app], '/api/domains': [{ ...domain, app_id: 'app_1' }] }
     expect(await shown(answers, 'domains')).toMatch(/^shop\.example\.com .* shop$/m)
+  })
+  const deployment = {
+    ...{ id: 'dpl_1', number: 4, app_id: 'app_1', status: 'live', finished_at: '2026-11-26T00:00:00Z' },
+    ...{ error: null, steps: [], timings: { live_ms: 1000 } },
+  }
+  it('says after a rollback that pushes do not deploy any more, and how they do again', async () => {
+    const of = (auto_deploy: boolean) => ({ ...app, source: 'git', auto_deploy })
+    let is_live = false
+    const answers = {
+      '/api/apps/app_1': () => of(!is_live),
+      'POST /api/apps/app_1/rollback': () => {
+        is_live = true
+        return deployment
+      },
+      '/api/deployments/dpl_1': deployment,
+      '/api/deployments/dpl_1/logs': () => [],
+    }
+    const told = 'Pushes do not deploy shop any more'
+    expect(await shown(answers, 'rollback', 'app_1')).toMatch(
+      /is live[^]*Pushes do not deploy shop any more[^]*portreeve apps auto-deploy on --app shop\n$/,
+    )
+    expect(await shown(answers, 'rollback', 'app_1')).not.toContain(told)
+    is_live = false
+    expect(await shown(answers, 'rollback', 'app_1', '--no-wait')).toMatch(/Once it is live, pushes/)
+  })
+  it('shows the whole log of a deployment while it goes on, also of more lines than one answer has', async () => {
+    const line = (seq: number) => ({ seq, at: '', text: `line ${seq}`, source: 'build' })
+    const failed = {
+      ...{ ...deployment, status: 'failed' },
+      error: {
+        ...{ step: 'build', message: 'The build failed.', hint: 'Look at the package.' },
+        log: Array.from({ length: 25 }, (_, at) => `told ${at}.`),
+      },
+    }
+    const answers = {
+      '/api/apps/app_1': { ...app, source: 'git' },
+      'POST /api/apps/app_1/deploy': failed,
+      '/api/deployments/dpl_1': failed,
+      'GET /api/deployments/dpl_1/logs?after=0': [line(1), line(2)],
+      'GET /api/deployments/dpl_1/logs?after=2': [line(3)],
+      '/api/deployments/dpl_1/logs': () => [],
+    }
+    const { text, fault } = await ended(answers, 'deploy', '--app', 'app_1')
+    expect(text).toMatch(/line 1\n[^]*line 2\n[^]*line 3\n/)
+    expect(fault.message).toMatch(/failed in build: The build failed\.\n {2}told 0\.\n[^]*told 24\.\n/)
+    expect(fault.message).toMatch(/Look at the package\.\nThe whole log: portreeve logs app_1 --build /)
+  })
+  it.each([
+    ['active', 0, [], 'is active'],
+    ['pending', 1, [], '203.0.113.7'],
+    ['pending', 1, ['--json'], '"status": "pending"'],
+  ])(
+    'ends the look at a domain that is %s with %i, and shows what is to be set',
+    async (is, code, as, told) => {
+      const domain = {
+        ...{ id: 'dom_1', hostname: 'shop.example.com', hostname_unicode: 'shop.example.com', status: is },
+        dns_records: [{ type: 'A', name: 'shop.example.com', value: '203.0.113.7', ok: is === 'active' }],
+        verification: { message: 'shop.example.com is not in DNS.' },
+      }
+      const answers = { '/api/domains': [domain], '/api/domains/verify': domain }
+      const words = ['domains', 'verify', 'shop.example.com', ...as]
+      const { text, fault } = await ended(answers, ...words)
+      expect(fault?.exit_code ?? 0).toBe(code)
+      expect(text).toContain(told)
+    },
+  )
+  it('turns deploying on push on and off', async () => {
+    const turned = (auto_deploy: boolean) => ({ ...app, branch: 'main', auto_deploy })
+    const off = { 'PUT /api/apps/app_1': turned(false) }
+    expect(await shown(off, 'apps', 'auto-deploy', 'off', '--app', 'app_1')).toBe(
+      'Pushes do not deploy shop.\n',
+    )
+    const on = { 'PUT /api/apps/app_1': turned(true) }
+    expect(await shown(on, 'apps', 'auto-deploy', 'on', '--app', 'app_1')).toContain(
+      'Pushes to main deploy shop.',
+    )
   })
 })

@@ -1,7 +1,8 @@
+import { Argument } from 'commander'
 import { CommandError } from '../../terminal.ts'
 import { dataOf } from '../api.ts'
 import { all, type App, type AppOption, appId, getApp, namedApp } from '../apps.ts'
-import { defineClientVerb, withNamedApp } from '../client-verb.ts'
+import { defineClientVerb, withApp, withNamedApp } from '../client-verb.ts'
 import { EXIT } from '../exit-codes.ts'
 import { ago, facts, paint, show, status, table } from '../output.ts'
 import { canAsk, prompt } from '../prompt.ts'
@@ -56,6 +57,19 @@ const act =
     show(options, answer.data, () => done)
   }
 
+/** What a push does to an app; a rollback leaves it off. */
+async function followPushes(state: string, options: ClientOptions & AppOption): Promise<void> {
+  const session = await openSession(options)
+  const id = await appId(session, options.app)
+  const body = { auto_deploy: state === 'on' }
+  const { data } = await dataOf(session.api.PUT('/api/apps/{id}', { params: { path: { id } }, body }))
+  show(options, data, () =>
+    data.auto_deploy
+      ? `Pushes to ${data.branch ?? 'the default branch'} deploy ${data.name}. What was pushed meanwhile: portreeve deploy --app ${data.name}`
+      : `Pushes do not deploy ${data.name}.`,
+  )
+}
+
 async function remove(
   name: string,
   options: ClientOptions & { yes?: boolean; volumes?: boolean },
@@ -83,6 +97,12 @@ export default defineClientVerb((verb) => {
   withNamedApp(verb.command('restart').summary('replace the instances of an app, without a gap')).action(
     act('restart', 'Restarting, without a gap.'),
   )
+  withApp(
+    verb
+      .command('auto-deploy')
+      .summary('whether a push deploys an app; a rollback turns it off')
+      .addArgument(new Argument('<state>', 'on or off').choices(['on', 'off'])),
+  ).action(followPushes)
   verb
     .command('delete')
     .summary('delete an app')

@@ -74,6 +74,10 @@ async function verify(hostname: string, options: ClientOptions): Promise<void> {
   const { id } = await find(session, hostname)
   const { data } = await dataOf(session.api.POST('/api/domains/verify', { body: { domain_id: id } }))
   show(options, data, () => `${data.hostname_unicode} is ${status(data.status)}. ${recordsText(data)}`)
+  // Scripts wait for it.
+  if (['verified', 'active'].includes(data.status)) return
+  const next = data.status === 'pending' ? ' It is looked up again by itself.' : ''
+  throw new CommandError(`${data.hostname_unicode} is not proven yet.${next}`, EXIT.FAILED)
 }
 
 async function remove(hostname: string, options: ClientOptions): Promise<void> {
@@ -96,7 +100,7 @@ export default defineClientVerb((verb) => {
   ).action(add)
   verb
     .command('verify')
-    .summary('look up its DNS now')
+    .summary('look up its DNS now; ends with 1 while it is not proven')
     .argument(...name)
     .action(verify)
   verb

@@ -1,5 +1,6 @@
+import { say } from '../../terminal.ts'
 import { dataOf } from '../api.ts'
-import { type AppOption, appId, namedApp } from '../apps.ts'
+import { type AppOption, getApp, namedApp } from '../apps.ts'
 import { defineClientVerb, withNamedApp } from '../client-verb.ts'
 import { finishDeployment } from '../finish-deployment.ts'
 import { type ClientOptions, openSession } from '../session.ts'
@@ -10,12 +11,20 @@ async function rollback(
 ): Promise<void> {
   const name = namedApp(argument, options)
   const session = await openSession(options)
-  const id = await appId(session, name)
+  const app = await getApp(session, name)
+  const { id } = app
+  const follows_pushes = app.source !== 'upload' && app.auto_deploy
   const body = options.to === undefined ? {} : { deployment_id: options.to }
   const { data } = await dataOf(
     session.api.POST('/api/apps/{id}/rollback', { params: { path: { id } }, body }),
   )
   await finishDeployment(session, data.id, options)
+  if (options.json || !follows_pushes) return
+  const offers = `Let them again: portreeve apps auto-deploy on --app ${app.name}`
+  // One that did not last has left the app following its branch.
+  if (!options.wait) return say(`Once it is live, pushes do not deploy ${app.name} any more. ${offers}`)
+  const now = await getApp(session, id)
+  if (!now.auto_deploy) say(`Pushes do not deploy ${app.name} any more, so that none undoes this. ${offers}`)
 }
 
 export default defineClientVerb((verb) => {
