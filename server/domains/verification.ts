@@ -1,4 +1,5 @@
 import type { DnsAnswer } from '#server/platform/dns/dns'
+import { classifyAddress, isPublicAddress } from '#server/platform/outbound/addresses'
 import { proxyOf } from './dns-proxies.ts'
 import type { NameView, ResolverView } from './lookup.ts'
 import type { DnsRecord } from './schema.ts'
@@ -35,6 +36,20 @@ const unique = (texts: readonly string[]) => [...new Set(texts)]
 const SHOWN_TEXT = 255
 const listed = (texts: readonly string[]) => texts.slice(0, 6).join(', ')
 
+/**
+ * The addresses that a record is advised for: private ones of IPv6 are taken where they are set, but beside one
+ * of IPv4 nobody needs them, and they change with the network.
+ */
+function advised({ addresses }: Expected): readonly string[] {
+  const lasting = addresses.filter((one) => !one.includes(':') || classifyAddress(one) !== 'private')
+  return lasting.length > 0 ? lasting : addresses
+}
+/** What is to be done where a server that knows private addresses only stands behind a router. */
+const routerNote = (found: readonly string[], { addresses }: Expected): string =>
+  found.some(isPublicAddress) && !addresses.some(isPublicAddress)
+    ? ' If that is the router in front of this server, an administrator enters it in the settings, under DNS, as a public address.'
+    : ''
+
 /** Where a resolver's answer leads. */
 type Lead = 'here' | 'mixed' | 'elsewhere' | 'proxied' | 'empty' | 'missing' | 'circle' | 'unknown'
 function leadOf(view: ResolverView, expected: Expected): Lead {
@@ -60,14 +75,14 @@ function leadOf(view: ResolverView, expected: Expected): Lead {
 function sentenceOf(name: string, lead: Lead, view: ResolverView, expected: Expected): string {
   const addresses = [...values(view.a), ...values(view.aaaa)]
   const foreign = addresses.filter((address) => !expected.addresses.includes(address))
-  const desired = listed(expected.addresses)
+  const desired = listed(advised(expected))
   switch (lead) {
     case 'here':
       return `${name} leads to this server.`
     case 'mixed':
       return `${name} leads to this server and to ${listed(foreign)} as well. Remove the records with ${listed(foreign)}.`
     case 'elsewhere':
-      return `${name} leads to ${listed(addresses)}; expected was ${desired}. Change its A and AAAA records, or the alias that it follows.`
+      return `${name} leads to ${listed(addresses)}; expected was ${desired}. Change its A and AAAA records, or the alias that it follows.${routerNote(addresses, expected)}`
     case 'proxied':
       return `${name} stands behind the proxy of ${proxyOf(addresses.find((address) => proxyOf(address))!)}, so its addresses prove nothing. Set the TXT record, or turn the proxy off.`
     case 'empty':
@@ -184,7 +199,7 @@ export function recordsOf(
   const value = txtValueOf(domain.token)
   return [
     ...names.flatMap((name) =>
-      expected.addresses.map((address): DnsRecord => {
+      advised(expected).map((address): DnsRecord => {
         const type = address.includes(':') ? 'AAAA' : 'A'
         return {
           type,

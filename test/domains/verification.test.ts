@@ -274,3 +274,34 @@ it('networks of proxies are told by address, both families', () => {
     proxyOf('172.15.0.1'),
   ]).toEqual(['Cloudflare', 'Cloudflare', undefined, undefined])
 })
+
+describe('on a private network', () => {
+  const at_home = { addresses: ['192.168.1.5', 'fd00::5', '10.8.0.1', 'fd12::1'] }
+  const finding = async (A: string[]) => {
+    dns.set('shop.example.com', { A })
+    const txt_name = txtNameOf({ hostname: 'shop.example.com', counterpart: null })
+    return evaluate([await lookUp(dns, RESOLVERS, 'shop.example.com', txt_name)], at_home, TOKEN, txt_name)
+  }
+  it('no private IPv6 address is offered beside one of IPv4, and one that is set is known', async () => {
+    const domain = { hostname: 'shop.example.com', counterpart: null, token: TOKEN }
+    const valuesOf = (addresses: string[]) =>
+      recordsOf(domain, { addresses }, undefined).flatMap(({ type, value }) =>
+        type === 'TXT' ? [] : [value],
+      )
+    expect(valuesOf(at_home.addresses)).toEqual(['192.168.1.5', '10.8.0.1'])
+    expect(valuesOf(['fd00::5'])).toEqual(['fd00::5'])
+    expect(valuesOf(['192.0.2.10', '2001:4860::10'])).toEqual(['192.0.2.10', '2001:4860::10'])
+    const elsewhere = await finding(['192.168.1.9'])
+    expect(elsewhere.message).toContain('expected was 192.168.1.5, 10.8.0.1. Change')
+    dns.set('v6.example.com', { AAAA: ['fd00::5'] })
+    const txt_name = txtNameOf({ hostname: 'v6.example.com', counterpart: null })
+    const known = await lookUp(dns, RESOLVERS, 'v6.example.com', txt_name)
+    expect(evaluate([known], at_home, TOKEN, txt_name).proven_by).toBe('address')
+  })
+  it('a name that leads to a public address is told with the setting for a router in front', async () => {
+    expect((await finding(['93.184.216.34'])).message).toContain(
+      'If that is the router in front of this server, an administrator enters it in the settings, under DNS, as a public address.',
+    )
+    expect((await finding(['192.168.1.9'])).message).not.toContain('router')
+  })
+})
