@@ -49,6 +49,7 @@ const FIELDS = {
   domain_id: text('The domain.'),
   duration_ms: count('How long it took, in milliseconds.'),
   enabled: yes('Whether it is in use.'),
+  event: text('Type of the event that raised or ended them, where one did.'),
   error: v.nullable(text('What went wrong, and what to do.')),
   exit_code: v.nullable(count('Exit code of the program.')),
   failing_since: v.nullable(text('Since when.')),
@@ -160,7 +161,7 @@ const SCALED = 'reason metric? value? target? to detail? changed? error?'
 const CLEANED = 'containers? images? build_cache? networks? volumes? logs?'
 /** What every event of a subject holds. */
 const ALWAYS: Readonly<Record<string, string>> = {
-  alert: 'message severity channels alerts',
+  alert: 'message severity channels alerts event?',
   alert_rule: 'alert_rule_id name',
   app: 'app_id name status?',
   api_key: 'id user_id',

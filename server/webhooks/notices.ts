@@ -49,6 +49,17 @@ export const isAskedFor = (type: string, patterns: readonly string[]): boolean =
       (pattern.endsWith('.*') && type.startsWith(pattern.slice(0, -1))),
   )
 
+/**
+ * Whether a webhook that asked for these is told of an event. An alert that only says what another event said already
+ * comes to those who do not hear of that one, and to programs that take everything.
+ */
+export function isWanted({ type, payload }: PlatformEvent, patterns: readonly string[]): boolean {
+  if (!isAskedFor(type, patterns)) return false
+  const is_said =
+    type.startsWith('alert.') && typeof payload.event === 'string' && isAskedFor(payload.event, patterns)
+  return !is_said || patterns.includes('*')
+}
+
 const BAD =
   /\.(failed|crashed|oom_killed|unreachable|missed|firing|lost|start_failed|archive_failing|archive_gap|recovery_failed)$/
 const GOOD = /\.(live|finished|succeeded|running|resolved|recovered|issued|active|verified|restored)$/

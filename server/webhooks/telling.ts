@@ -8,7 +8,7 @@ import { commitStateOf, type ReportedDeployment, statusDescription } from './com
 import type { DeliveryRepository, DeliveryRow } from './deliveries.ts'
 import type { CommitState, RepositoryPlace } from './forges/forge.ts'
 import { findForge } from './forges/forges.ts'
-import { isAskedFor, isTold, noticeOf } from './notices.ts'
+import { isTold, isWanted, noticeOf } from './notices.ts'
 import { JSON_BODY, type Notice, type NoticeRequest } from './notifiers/notifier.ts'
 import { findNotifier } from './notifiers/notifiers.ts'
 import { createOutboundRoom } from './outbound-room.ts'
@@ -124,7 +124,7 @@ export function createTelling(options: TellingOptions) {
       namedBy(event) ??
       webhooks
         .listeners(event.project_id, event.app_id, event.created_at)
-        .filter(({ events: patterns }) => isAskedFor(event.type, JSON.parse(patterns) as string[]))
+        .filter(({ events: patterns }) => isWanted(event, JSON.parse(patterns) as string[]))
     for (const hook of asking) {
       const is_taken = room.take(hook, event.type)
       const key = is_taken ? `event:${event.seq}` : `left_out:${clock.iso().slice(0, 13)}`

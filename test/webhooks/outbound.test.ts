@@ -253,6 +253,33 @@ describe('an alert', () => {
     const { body: page } = await api.as('developer').get(`/api/webhooks/${asking.id}/deliveries`)
     expect(page.total).toBe(1)
   })
+  it('of a failed deployment is told by that, once, and so is that it is over', async () => {
+    api.services.monitoring.alerts.start()
+    const usual = await create({ events: undefined })
+    const alerts = await create({ events: ['alert.*'] })
+    const all = await create({ events: ['*'] })
+    const git_url = 'https://git.example.com/team/notes.git'
+    const commit = (file: string) => api.fakes.git.commit(git_url, 'main', { [file]: 'x' }, file)
+    commit('notes.txt')
+    const heard = async () => {
+      await api.services.jobs.idle()
+      await api.services.monitoring.tick()
+      api.fakes.clock.advance(600_000)
+      await api.services.monitoring.tick()
+      await api.services.webhooks.sender.idle()
+    }
+    const body = { name: 'notes', git_url, soak_seconds: 0 }
+    const app = (await api.as('developer').post('/api/apps', body)).body.data
+    await heard()
+    commit('index.html')
+    await api.as('developer').post(`/api/apps/${app.id}/deploy`, {})
+    await heard()
+    const told = async (hook: { id: string }) =>
+      (await log(hook)).map(({ event }: { event: string }) => event).reverse()
+    expect(await told(usual)).toEqual(['deployment.failed', 'deployment.finished'])
+    expect(await told(alerts)).toEqual(['alert.firing', 'alert.resolved'])
+    expect(await told(all)).toEqual(expect.arrayContaining(['deployment.failed', 'alert.firing']))
+  })
   it('names receivers only, no hook of a forge', async () => {
     const { id } = await create({ kind: 'git', provider: 'gitea', config: undefined, events: undefined })
     const body = { name: 'Big', metric: 'memory_bytes', threshold: 0, channels: [id] }

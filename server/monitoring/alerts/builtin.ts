@@ -46,7 +46,7 @@ export const BUILTIN: readonly BuiltinRule[] = [
     severity: 'warning',
     subject_kind: 'app',
     raised_by: ['deployment.failed'],
-    ended_by: ['deployment.live', 'app.deleted'],
+    ended_by: ['deployment.finished', 'app.deleted'],
     message: 'A deployment of {name} failed. {cause}',
   },
   {

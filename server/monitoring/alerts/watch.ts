@@ -47,6 +47,8 @@ interface Finding {
   is_bad: boolean
   value: number | null
   message: string
+  /** Type of the event that brought it. */
+  event?: string
 }
 /** A finding that an event brought, and until when it holds. */
 interface Signal extends Finding {
@@ -57,7 +59,7 @@ interface Move {
   subject_id: string
   found: Finding
 }
-interface Told {
+interface Told extends Pick<Finding, 'event'> {
   rule: RuleRow
   row: StateRow
   transition: 'fired' | 'resolved'
@@ -176,7 +178,7 @@ export function createWatch({ db, clock, events, alerts, ports }: WatchOptions) 
         resolved_at: null,
       })
     if (transition === 'resolved') alerts.resolveHistory(rule.id, subject_id, clock.iso())
-    return transition ? [{ rule, row, transition }] : []
+    return transition ? [{ rule, row, transition, ...(found.event ? { event: found.event } : {}) }] : []
   }
 
   /** Receivers for an alert of a project: members hear of it, and not of what others have. */
@@ -190,10 +192,11 @@ export function createWatch({ db, clock, events, alerts, ports }: WatchOptions) 
   const emit = (told: readonly Told[]): void => {
     const groups = Map.groupBy(
       told.filter(({ rule }) => !isSilenced(rule)),
-      ({ row, transition, rule }) => `${row.project_id ?? ''} ${transition} ${rule.channels}`,
+      ({ row, transition, rule, event }) =>
+        `${row.project_id ?? ''} ${transition} ${rule.channels} ${event ?? ''}`,
     )
     for (const group of groups.values()) {
-      const { row, transition, rule } = group[0]!
+      const { row, transition, rule, event } = group[0]!
       const is_fired = transition === 'fired'
       const messages = group.map((one) => one.row.message)
       const more = messages.length > 1 ? ` And ${messages.length - 1} more.` : ''
@@ -204,6 +207,7 @@ export function createWatch({ db, clock, events, alerts, ports }: WatchOptions) 
           message: is_fired ? `${messages[0]}${more}` : `Over: ${messages[0]}${more}`,
           severity: rule.severity,
           channels: channelsOf(rule, row.project_id),
+          ...(event ? { event } : {}),
           alerts: group.slice(0, 100).map((one) => ({
             rule_id: one.rule.id,
             name: one.rule.name,
@@ -255,6 +259,7 @@ export function createWatch({ db, clock, events, alerts, ports }: WatchOptions) 
         signals.set(keyOf(rule.id, subject.id), {
           project_id: event.project_id,
           is_bad,
+          event: event.type,
           value: null,
           message: sentence(builtin.message, { name: subject.name, cause }),
           until_ms: builtin.ends_after_s ? clock.now() + builtin.ends_after_s * 1000 : null,
