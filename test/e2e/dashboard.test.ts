@@ -112,6 +112,25 @@ describe('the dashboard', () => {
     expect(await walkTogether('first', admin, paths)).toEqual([])
   }, 600_000)
 
+  it('says in a form what has to be there first, and leads to it', async () => {
+    const { page, open, faults, context } = await visit(browser, portreeve, WIDE, admin.cookie)
+    await open('/redirects?new=1')
+    await page.getByLabel('Domain').getByText('There is no domain yet').waitFor({ state: 'attached' })
+    await page.getByRole('link', { name: 'Add a domain' }).click()
+    const dialog = page.getByRole('dialog', { name: 'Add a domain' })
+    await dialog.getByLabel('App').getByText('There is no app yet').waitFor({ state: 'attached' })
+    await dialog.getByLabel('Name').fill('shop.example.com')
+    await dialog.getByRole('button', { name: 'Add domain' }).click()
+    expect(
+      await dialog.getByLabel('App').evaluate((select: HTMLSelectElement) => select.validity.valueMissing),
+    ).toBe(true)
+    await dialog.getByRole('link', { name: 'Create an app' }).click()
+    await page.waitForURL('**/apps/new')
+    await open('/backups?new=1')
+    await page.getByLabel('What').getByText('Choose one').waitFor({ state: 'attached' })
+    expect(faults).toEqual([])
+    await context.close()
+  })
   it('leads from the login to a running app with the keyboard alone', async () => {
     const repository = forge.repository('team/shop')
     repository.commit({ ...nodeApp('one'), '.env.example': EXAMPLE }, 'first')
@@ -277,13 +296,27 @@ describe('the dashboard', () => {
     await looking.context.close()
   })
 
-  it('leads from the palette to a backup', async () => {
+  it('leads from the palette to whatever can be added', async () => {
     const { page, open, context } = await visit(browser, portreeve, WIDE, admin.cookie)
     await open('/')
-    await page.keyboard.press('Control+k')
-    await page.getByRole('combobox', { name: 'Search or go to' }).fill('back up')
-    await page.getByRole('option', { name: 'Back up now' }).click()
-    await page.getByRole('dialog', { name: 'Back up now' }).waitFor()
+    const forms = {
+      'Back up now': 'Back up now',
+      'Add a backup schedule': 'Add a backup schedule',
+      'Add a backup destination': 'Add a destination',
+      'Add a domain': 'Add a domain',
+      'Add a redirect': 'Add a redirect',
+      'Add a cron job': 'Add a cron job',
+      'Add a registry': 'Add a registry',
+      'Add a catalogue of templates': 'Add a catalogue',
+    }
+    for (const [entry, form] of Object.entries(forms)) {
+      await page.keyboard.press('Control+k')
+      await page.getByRole('combobox', { name: 'Search or go to' }).fill(entry)
+      await page.getByRole('option', { name: entry }).click()
+      await page.getByRole('dialog', { name: form }).waitFor()
+      await page.keyboard.press('Escape')
+      await page.getByRole('dialog', { name: form }).waitFor({ state: 'detached' })
+    }
     await context.close()
   })
   it('says of an app that sleeps that it sleeps, and what wakes it', async () => {
@@ -327,12 +360,25 @@ describe('the dashboard', () => {
     const backup = await make('/api/backups', { target: 'volume', target_id: volume.id })
     samples.backups = backup.id
     samples.databases = (await make('/api/databases', { name: 'w'.repeat(40), engine: 'postgres' })).id
+    const link = { app_id: app.id, key: `DATABASE_${'W'.repeat(60)}` }
+    await make(`/api/databases/${samples.databases}/links`, link)
     const hook = { kind: 'deployment', app_id: app.id, name: HOSTILE.slice(0, 60) }
     samples.webhooks = (await make('/api/webhooks', hook)).id
     const look = { kind: 'http', name: 'w'.repeat(40), target: 'https://example.com/' }
     samples.uptime = (await make('/api/monitoring/uptime', look)).id
     samples.jobs = (await portreeve.call('GET', '/api/system/jobs')).body.data[0].id
     samples.templates = 'ackee'
+  })
+
+  it('shows below the variables of an app what linked databases give it, masked', async () => {
+    const { page, open, context } = await visit(browser, portreeve, WIDE, viewer.cookie)
+    await open(`/apps/${samples.apps}/variables`)
+    const given = page.getByRole('table', { name: 'Variables from linked databases' }).getByRole('row').nth(1)
+    expect(await given.getByRole('cell').first().innerText()).toMatch(/^DATABASE_W+$/)
+    expect(await given.getByRole('cell').nth(1).innerText()).toBe('••••••••')
+    await given.getByRole('link', { name: 'w'.repeat(40) }).click()
+    await page.waitForURL(`**/databases/${samples.databases}`)
+    await context.close()
   })
 
   it('shows every page without a barrier, a fault, markup out of names or a bar to scroll sideways, to whoever looks', async () => {

@@ -25,15 +25,20 @@ export function useQueryPage(): WritableComputedRef<number> {
   })
 }
 
-/** A dialog that the address opens with `?new=1`, so that the palette leads to it; closed, the address is plain. */
-export function useAddressDialog(): Ref<boolean> {
+/**
+ * A dialog that the address opens with `?new=1`, so that the palette leads to it; closed, the address is plain.
+ * @param begin makes it one for something new, where the same dialog edits what is there.
+ */
+export function useAddressDialog(begin?: () => void): Ref<boolean> {
   const route = useRoute()
   const router = useRouter()
   const open = ref(false)
   watch(
     () => route.query.new,
     (asked) => {
-      if (asked !== undefined) open.value = true
+      if (asked === undefined) return
+      begin?.()
+      open.value = true
     },
     { immediate: true },
   )

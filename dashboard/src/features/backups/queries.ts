@@ -34,6 +34,13 @@ export function useTargets() {
   ])
 }
 
+/** What a choice of them says where there is none. */
+export const NOTHING = {
+  text: 'There is no database, volume or app yet',
+  to: '/databases?new',
+  action: 'Create a database',
+}
+
 /** Splits what a choice holds. */
 export function targetOf(choice: string | null) {
   const [target = 'platform', target_id] = (choice ?? '').split(' ')

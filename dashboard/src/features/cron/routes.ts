@@ -1,4 +1,5 @@
 import { CalendarClock } from '@lucide/vue'
+import { may } from '@/api/session'
 import { defineFeature } from '@/shell/feature'
 
 export default defineFeature({
@@ -11,6 +12,14 @@ export default defineFeature({
   ],
   entries: [
     { label: 'Cron jobs', to: '/cron-jobs', icon: CalendarClock, group: 'Deliver', order: 2.5, key: 'k' },
+  ],
+  commands: [
+    {
+      label: 'Add a cron job',
+      to: '/cron-jobs?new=1',
+      icon: CalendarClock,
+      visible: () => may('developer'),
+    },
   ],
   resources: { cron_job: (id) => `/cron-jobs/${id}` },
 })

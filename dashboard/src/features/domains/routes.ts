@@ -1,4 +1,5 @@
 import { Globe } from '@lucide/vue'
+import { may } from '@/api/session'
 import { defineFeature } from '@/shell/feature'
 
 export default defineFeature({
@@ -7,6 +8,7 @@ export default defineFeature({
     { path: '/domains/:id', name: 'domain', component: () => import('./pages/DomainPage.vue') },
   ],
   entries: [{ label: 'Domains', to: '/domains', icon: Globe, group: 'Deliver', order: 3, key: 'n' }],
+  commands: [{ label: 'Add a domain', to: '/domains?new=1', icon: Globe, visible: () => may('developer') }],
   app_tabs: [
     { label: 'Domains', path: 'domains', order: 5, component: () => import('./pages/AppDomains.vue') },
   ],

@@ -1,5 +1,5 @@
 import { Container, KeyRound, LockKeyhole } from '@lucide/vue'
-import { may } from '@/api/session'
+import { is_admin, may } from '@/api/session'
 import { defineFeature } from '@/shell/feature'
 
 const visible = () => may('developer')
@@ -25,6 +25,12 @@ export default defineFeature({
   commands: [
     { label: 'Add an SSH key', to: '/ssh-keys?new=1', icon: KeyRound, visible },
     { label: 'Add a Git credential', to: '/git-credentials?new=1', icon: LockKeyhole, visible },
+    {
+      label: 'Add a registry',
+      to: '/registries?new=1',
+      icon: Container,
+      visible: () => is_admin.value,
+    },
   ],
   resources: {
     ssh_key: () => '/ssh-keys',

@@ -11,6 +11,12 @@ export default defineFeature({
   entries: [{ label: 'Templates', to: '/templates', icon: LayoutGrid, group: 'Deliver', order: 6, key: 'y' }],
   commands: [
     {
+      label: 'Add a catalogue of templates',
+      to: '/templates/catalogues?new=1',
+      icon: Library,
+      visible: () => is_admin.value,
+    },
+    {
       label: 'Catalogues of templates',
       to: '/templates/catalogues',
       icon: Library,
