@@ -174,7 +174,15 @@ const listed = {
   updated_at: Timestamp,
 }
 /** What everybody in the project sees: no address, no login. */
-export const DatabaseSummary = v.pipe(v.object(listed), v.title('DatabaseSummary'))
+export const DatabaseSummary = v.pipe(
+  v.object({
+    ...listed,
+    link: v.optional(
+      v.pipe(DatabaseLink, v.description('With `app_id`: the variable that the app gets its address as.')),
+    ),
+  }),
+  v.title('DatabaseSummary'),
+)
 export type DatabaseSummary = v.InferOutput<typeof DatabaseSummary>
 export const DatabaseList = list(DatabaseSummary)
 
@@ -253,6 +261,13 @@ export const CredentialsQuery = v.strictObject({
 export const DatabaseQuery = v.strictObject({
   ...pagingEntries,
   sort: sorting(['name', 'engine', 'status', 'created_at']),
+  app_id: v.optional(
+    v.pipe(
+      v.string(),
+      v.maxLength(64),
+      v.description('Only databases that this app is linked to; each is listed with its `link`.'),
+    ),
+  ),
   engine: several(Engine, 'Only databases of this engine.'),
   status: several(DatabaseStatus, 'Only databases in this state.'),
   q: v.optional(v.pipe(v.string(), v.maxLength(100), v.description('Part of the name.'))),

@@ -17,7 +17,7 @@ import type { DatabaseRow } from './repository.ts'
 import type { Database, DatabaseChange, DatabaseSummary, NewDatabase } from './schema.ts'
 import { UNDER_WAY } from './owners.ts'
 import { newPassword } from './vault.ts'
-import { databaseNameOf, summaryOf, viewOf } from './view.ts'
+import { databaseNameOf, linkOf, summaryOf, viewOf } from './view.ts'
 import { lineOf } from './versions.ts'
 
 export type ServiceOptions = DatabaseContext & { audit: AuditTrail; jobs: Jobs }
@@ -110,10 +110,25 @@ export function createDatabaseService(options: ServiceOptions) {
         record(actor, row, 'reveal')
       return view(row, masked)
     },
-    list(actor: Actor, query: { engine?: Wanted; status?: Wanted; q?: string }, paging: Paging) {
-      const { q, ...equals } = query
-      const { rows, total } = repository.page(visibleProjects(actor), equals, q, ...limits(paging))
-      return paged<DatabaseSummary>({ rows: rows.map(summaryOf), total }, paging)
+    list(
+      actor: Actor,
+      query: { app_id?: string; engine?: Wanted; status?: Wanted; q?: string },
+      paging: Paging,
+    ) {
+      const { q, app_id, ...equals } = query
+      const links = app_id === undefined ? undefined : repository.linksOf(app_id)
+      const id = links?.map(({ database_id }) => database_id)
+      // No ids would be no filter.
+      const { rows, total } =
+        id?.length === 0
+          ? { rows: [], total: 0 }
+          : repository.page(visibleProjects(actor), { ...equals, id }, q, ...limits(paging))
+      const linkTo = new Map(links?.map((link) => [link.database_id, linkOf(link)]))
+      const summaries = rows.map((row): DatabaseSummary => {
+        const link = linkTo.get(row.id)
+        return link ? { ...summaryOf(row), link } : summaryOf(row)
+      })
+      return paged({ rows: summaries, total }, paging)
     },
     /** What the databases of a project may use together. */
     shareIn: (project_id: string): Share => sumOf(repository.inProject(project_id)),

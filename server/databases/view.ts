@@ -4,7 +4,7 @@ import { type ArchiveView, DEFAULT_DAYS } from './archive-schema.ts'
 import type { DatabaseEngine } from './engine.ts'
 import { engineOf } from './engines.ts'
 import type { DatabaseRow, LinkRow, OlderRow } from './repository.ts'
-import type { Database, DatabaseEngineFacts, DatabaseSummary } from './schema.ts'
+import type { Database, DatabaseEngineFacts, DatabaseLink, DatabaseSummary } from './schema.ts'
 import type { Vault } from './vault.ts'
 import { hostOf } from './workload.ts'
 
@@ -51,6 +51,8 @@ export const summaryOf = (row: DatabaseRow): DatabaseSummary => ({
   created_at: row.created_at,
   updated_at: row.updated_at,
 })
+
+export const linkOf = ({ app_id, key, created_at }: LinkRow): DatabaseLink => ({ app_id, key, created_at })
 
 /** Where apps of the project connect to, and with what. */
 export function connectionOf(row: DatabaseRow, vault: Vault) {
@@ -107,7 +109,7 @@ export function viewOf(
           ...(about.archive ?? NOTHING_ARCHIVED),
         }
       : null,
-    links: about.links.map(({ app_id, key, created_at }) => ({ app_id, key, created_at })),
+    links: about.links.map(linkOf),
     job: about.job ? { id: about.job.id, kind: about.job.kind, status: about.job.status } : null,
   }
 }

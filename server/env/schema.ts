@@ -232,4 +232,13 @@ export const ExportQuery = v.strictObject({
     ),
     'false',
   ),
+  masked: v.optional(
+    v.pipe(
+      v.picklist(['true', 'false']),
+      v.description(
+        '`true` writes `********` for each secret that is not revealed, which an import leaves as it is: a text to edit and send back.',
+      ),
+    ),
+    'false',
+  ),
 })

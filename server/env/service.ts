@@ -31,7 +31,7 @@ import {
 } from './values.ts'
 import { seemsSecret } from '#server/kernel/secret-names'
 import { createSharedVariables } from './shared.ts'
-import { createVariableViews } from './view.ts'
+import { createVariableViews, type ShownSecrets } from './view.ts'
 
 /** What variables need of other domains; handed in at composition. */
 export interface VariablePorts extends DatabasePorts {
@@ -176,12 +176,13 @@ export function createVariables({ db, clock, secrets, events, audit, ports }: Va
         return row.id
       }),
     ...createImports({ db, repository, vault, changes, appOf, resolvedIn, reportOf, finish }),
-    /** Dotenv text of all variables; secrets are comments unless they are revealed. */
-    export(actor: Actor, app_id: string, reveal: boolean): string {
-      if (reveal) requireFull(actor)
+    /** Dotenv text of all variables; of secrets as much as was asked for. */
+    export(actor: Actor, app_id: string, secrets: ShownSecrets): string {
+      const is_revealed = secrets === 'revealed'
+      if (is_revealed) requireFull(actor)
       const { project_id } = appOf(app_id)
       const rows = repository.all({ app_id })
-      if (reveal)
+      if (is_revealed)
         audit.record(actor, {
           action: 'variable.export',
           resource_type: 'variable',
@@ -189,7 +190,7 @@ export function createVariables({ db, clock, secrets, events, audit, ports }: Va
           project_id,
           after: { app_id, keys: rows.filter(({ secret }) => secret === 1).map(({ key }) => key) },
         })
-      const lines = rows.map((row) => views.exported(row, reveal, renderEntry))
+      const lines = rows.map((row) => views.exported(row, secrets, renderEntry))
       return `${lines.join('\n')}\n`
     },
     reveal(actor: Actor, app_id: string, key: string) {

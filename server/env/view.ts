@@ -5,6 +5,8 @@ import { unrevealed } from './unrevealed.ts'
 import type { Vault } from './values.ts'
 
 const HISTORY = 10
+/** How an export has secrets: as a remark, as a mask that an import leaves as it is, or in clear. */
+export type ShownSecrets = 'named' | 'masked' | 'revealed'
 
 /** Variables as answers show them: a secret is masked for everybody, and never opened for it. */
 export function createVariableViews(repository: VariableRepository, vault: Vault) {
@@ -70,8 +72,13 @@ export function createVariableViews(repository: VariableRepository, vault: Vault
       return rows.map((row) => viewOf(row, valuesOf(row).value, histories.get(row.key)!))
     },
     /** One line, or several, of an export. */
-    exported(row: VariableRow, reveal: boolean, render: (key: string, value: string) => string): string {
-      if (row.secret === 1 && !reveal) return unrevealed(row.key)
+    exported(
+      row: VariableRow,
+      secrets: ShownSecrets,
+      render: (key: string, value: string) => string,
+    ): string {
+      if (row.secret === 1 && secrets === 'named') return unrevealed(row.key)
+      if (row.secret === 1 && secrets === 'masked') return `${row.key}=${MASK}`
       const plain = vault.openReadable(row)
       return plain
         ? render(row.key, plain.value)

@@ -285,6 +285,18 @@ describe('what a verb shows', () => {
       expect(text).toContain(told)
     },
   )
+  it('lists what linked databases give an app beside its own variables', async () => {
+    const variable = { key: 'MODE', value: 'live', scopes: ['build'], updated_at: '2026-11-26T00:00:00Z' }
+    const linkAs = (name: string, key: string) => ({ name, link: { app_id: 'app_1', key } })
+    const answers = {
+      '/api/apps/app_1/env': [variable],
+      '/api/databases': [linkAs('shop-db', 'DATABASE_URL'), linkAs('other', 'MODE')],
+    }
+    const text = await shown(answers, 'env', '--app', 'app_1')
+    expect(text).toMatch(/^DATABASE_URL +\*{8} +runtime +with the database shop-db$/m)
+    expect(text.match(/^MODE/gm)).toHaveLength(1)
+    expect(asked.some((request) => request.url!.includes('app_id=app_1'))).toBe(true)
+  })
   it('turns deploying on push on and off', async () => {
     const turned = (auto_deploy: boolean) => ({ ...app, branch: 'main', auto_deploy })
     const off = { 'PUT /api/apps/app_1': turned(false) }

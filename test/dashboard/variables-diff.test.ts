@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { diffText, readText, withMasks } from '../../dashboard/src/features/variables/diff.ts'
+import { diffText, readText } from '../../dashboard/src/features/variables/diff.ts'
 
 const known = [
   { key: 'MODE', value: 'live' },
@@ -19,12 +19,6 @@ describe('the preview of a text of variables', () => {
   })
   it('leaves a masked secret as it is', () => {
     expect(diffText('MODE=live\nTOKEN=********', known, true)).toEqual([])
-  })
-  it('is begun with every secret as its mask, so that replacing all by it removes none', () => {
-    const exported = 'MODE=live\n# TOKEN is a secret; reveal=true writes it.\n'
-    expect(withMasks(exported, known)).toBe('MODE=live\nTOKEN=********\n')
-    expect(diffText(withMasks(exported, known), known, true)).toEqual([])
-    expect(withMasks('# MODE is a secret; or so.\n', known)).toBe('# MODE is a secret; or so.\n')
   })
   it('reads quotes, comments, export and values of several lines', () => {
     const text = 'export A="one\\ntwo" \n# a comment\nB=plain # words\nC="first\nsecond"\nD=\'x=y\'\n'

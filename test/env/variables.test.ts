@@ -375,6 +375,16 @@ describe('an export that is imported in the place of all', () => {
     expect(data).toMatchObject({ removed: ['OLD'] })
     expect((await developer().get(`${env}/export?reveal=true`)).text).toBe(`A_TOKEN=${SECRET}\nMODE=live\n`)
   })
+  it('is a text to edit with masks in the place of secrets, which keep them', async () => {
+    await add({ key: 'MODE', value: 'live' })
+    await add({ key: 'A_TOKEN', value: SECRET })
+    const { text } = await developer().get(`${env}/export?masked=true`)
+    expect(text).toBe('A_TOKEN=********\nMODE=live\n')
+    const edited = { text: text.replace('live', 'test'), mode: 'replace' }
+    const { data } = (await developer().post(`${env}/import`, edited)).body
+    expect(data).toMatchObject({ added: [], changed: ['MODE'], removed: [] })
+    expect((await developer().get(`${env}/export?reveal=true`)).text).toBe(`A_TOKEN=${SECRET}\nMODE=test\n`)
+  })
 })
 
 describe('variables that a project shares', () => {

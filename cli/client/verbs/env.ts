@@ -1,3 +1,4 @@
+import { MASK } from '#server/kernel/schemas'
 import { CommandError, jsonText, say } from '../../terminal.ts'
 import { dataOf, type Schemas } from '../api.ts'
 import { all, appId } from '../apps.ts'
@@ -20,17 +21,28 @@ async function list(options: EnvOptions): Promise<void> {
   const variables = await all((query) =>
     dataOf(api.GET('/api/apps/{id}/env', { params: { path: { id }, query } })),
   )
+  const linked = await all((query) =>
+    dataOf(api.GET('/api/databases', { params: { query: { ...query, app_id: id } } })),
+  )
+  // One of its own counts instead of a link's.
+  const own = new Set(variables.map(({ key }) => key))
+  const given = linked.flatMap(({ name, link }) =>
+    link && !own.has(link.key) ? [[link.key, MASK, 'runtime', `with the database ${name}`]] : [],
+  )
   show(options, variables, () =>
-    variables.length === 0
+    variables.length + given.length === 0
       ? 'There are no variables. Set one: portreeve env set KEY=value'
       : table(
           ['key', 'value', 'scopes', 'changed'],
-          variables.map((one) => [
-            one.key,
-            one.value === null ? paint('red', 'unreadable') : one.value.replaceAll('\n', '⏎'),
-            one.scopes.join(', '),
-            ago(one.updated_at),
-          ]),
+          [
+            ...variables.map((one) => [
+              one.key,
+              one.value === null ? paint('red', 'unreadable') : one.value.replaceAll('\n', '⏎'),
+              one.scopes.join(', '),
+              ago(one.updated_at),
+            ]),
+            ...given,
+          ],
         ),
   )
 }

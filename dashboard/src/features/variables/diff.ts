@@ -13,14 +13,6 @@ export interface Change {
 /** What answers show instead of a secret; in a text it leaves the secret as it is. */
 export const MASK = '********'
 
-/** The text that an export is, with the mask in the place of each secret that it only names. */
-export function withMasks(text: string, known: readonly Entry[]): string {
-  const secrets = new Set(known.flatMap(({ key, value }) => (value === undefined ? [key] : [])))
-  return text.replace(/^# (\w+) is a secret;.*$/gm, (line, key: string) =>
-    secrets.has(key) ? `${key}=${MASK}` : line,
-  )
-}
-
 /** Keys and values of a text as far as the page needs them for its preview; the API has the last word. */
 export const readText = (text: string): Map<string, string> =>
   new Map(readDotenv(text).entries.map(({ key, value }) => [key, value]))

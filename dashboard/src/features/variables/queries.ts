@@ -35,6 +35,14 @@ function createRows<Row>(
 export const app_variables = createRows(['env', 'variable', 'app'], 'variables', readVariables)
 export const shared_variables = createRows(['env', 'variable', 'project'], 'shared-variables', readShared)
 
+/** Databases that give the app a variable by a link. */
+export const useLinked = (app_id: () => string) =>
+  useRead(
+    ['database', 'app'],
+    () => ['linked-databases', app_id()],
+    (signal) => api.GET('/api/databases', { params: { query: { app_id: app_id(), per_page: 100 } }, signal }),
+  )
+
 const usePlan = (id: () => string | undefined, enabled: () => boolean) =>
   useRead(
     ['deployment'],

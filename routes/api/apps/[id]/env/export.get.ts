@@ -6,7 +6,7 @@ import { IdParam } from '#server/http/schemas'
 export default endpoint({
   summary: 'Export the variables of an app as dotenv text',
   description:
-    'References are written as they were set. Without `reveal=true` a secret is a comment with its key; with it the audit log says who read which keys, and a narrowed API key gets 403.',
+    'References are written as they were set. Without `reveal=true` a secret is a comment with its key, with `masked=true` a mask; with it the audit log says who read which keys, and a narrowed API key gets 403.',
   access: 'developer',
   scope: { noun: 'app' },
   params: IdParam,
@@ -16,6 +16,7 @@ export default endpoint({
   handler({ actor, params, query, services, response }) {
     response.header('Content-Type', 'text/plain; charset=utf-8')
     response.header('Content-Disposition', 'attachment; filename="variables.env"')
-    return services.env.export(actor, params.id, query.reveal === 'true')
+    const hidden = query.masked === 'true' ? 'masked' : 'named'
+    return services.env.export(actor, params.id, query.reveal === 'true' ? 'revealed' : hidden)
   },
 })
