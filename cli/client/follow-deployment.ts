@@ -48,7 +48,7 @@ function createReport(is_quiet: boolean) {
   }
 }
 
-/** Hands over the lines after a number, answer by answer until none is left; the number of the last one. */
+/** Hands over the lines after a number, answer by answer; the number of the last one. */
 async function readLog(
   { api }: Session,
   id: string,
@@ -106,7 +106,7 @@ export async function followDeployment(
   }
 }
 
-/** Throws what went wrong, with the lines of the app or the build that tell it, and where the others are. */
+/** Throws what went wrong, with the lines that tell it, and where the others are. */
 export function requireLive(deployment: Deployment): void {
   if (deployment.status === 'live') return
   const { error } = deployment

@@ -177,9 +177,7 @@ const listed = {
 export const DatabaseSummary = v.pipe(
   v.object({
     ...listed,
-    link: v.optional(
-      v.pipe(DatabaseLink, v.description('With `app_id`: the variable that the app gets its address as.')),
-    ),
+    link: v.optional(v.pipe(DatabaseLink, v.description('With `app_id`: what the app gets its address as.'))),
   }),
   v.title('DatabaseSummary'),
 )

@@ -52,7 +52,9 @@ export const summaryOf = (row: DatabaseRow): DatabaseSummary => ({
   updated_at: row.updated_at,
 })
 
-export const linkOf = ({ app_id, key, created_at }: LinkRow): DatabaseLink => ({ app_id, key, created_at })
+export function linkOf({ app_id, key, created_at }: LinkRow): DatabaseLink {
+  return { app_id, key, created_at }
+}
 
 /** Where apps of the project connect to, and with what. */
 export function connectionOf(row: DatabaseRow, vault: Vault) {

@@ -37,11 +37,12 @@ const SHOWN_TEXT = 255
 const listed = (texts: readonly string[]) => texts.slice(0, 6).join(', ')
 
 /**
- * The addresses that a record is advised for: private ones of IPv6 are taken where they are set, but beside one
- * of IPv4 nobody needs them, and they change with the network.
+ * The addresses that a record is advised for: private ones of IPv6 are taken where they are set, but
+ * beside one of IPv4 nobody needs them, and they change with the network.
  */
 function advised({ addresses }: Expected): readonly string[] {
-  const lasting = addresses.filter((one) => !one.includes(':') || classifyAddress(one) !== 'private')
+  const isLasting = (one: string) => !one.includes(':') || classifyAddress(one) !== 'private'
+  const lasting = addresses.filter(isLasting)
   return lasting.length > 0 ? lasting : addresses
 }
 /** What is to be done where a server that knows private addresses only stands behind a router. */

@@ -5,7 +5,7 @@ import { unrevealed } from './unrevealed.ts'
 import type { Vault } from './values.ts'
 
 const HISTORY = 10
-/** How an export has secrets: as a remark, as a mask that an import leaves as it is, or in clear. */
+/** How an export has secrets: as a remark, as a mask that an import keeps, or in clear. */
 export type ShownSecrets = 'named' | 'masked' | 'revealed'
 
 /** Variables as answers show them: a secret is masked for everybody, and never opened for it. */

@@ -50,14 +50,13 @@ export const isAskedFor = (type: string, patterns: readonly string[]): boolean =
   )
 
 /**
- * Whether a webhook that asked for these is told of an event. An alert that only says what another event said already
- * comes to those who do not hear of that one, and to programs that take everything.
+ * Whether a webhook that asked for these is told of an event. An alert that only says what another event
+ * said already comes to those who do not hear of that one, and to programs that take everything.
  */
 export function isWanted({ type, payload }: PlatformEvent, patterns: readonly string[]): boolean {
   if (!isAskedFor(type, patterns)) return false
-  const is_said =
-    type.startsWith('alert.') && typeof payload.event === 'string' && isAskedFor(payload.event, patterns)
-  return !is_said || patterns.includes('*')
+  if (!type.startsWith('alert.') || patterns.includes('*')) return true
+  return typeof payload.event !== 'string' || !isAskedFor(payload.event, patterns)
 }
 
 const BAD =

@@ -189,7 +189,8 @@ describe('what a verb shows', () => {
     vi.stubEnv('PORTREEVE_URL', url)
     vi.stubEnv('PORTREEVE_API_KEY', 'k')
     answer = (request, response) => {
-      const found = answers[`${request.method} ${request.url}`] ?? answers[request.url!.replace(/\?.*$/, '')]
+      const path = request.url!.replace(/\?.*$/, '')
+      const found = answers[`${request.method} ${request.url}`] ?? answers[path]
       const data = typeof found === 'function' ? found() : found
       response.writeHead(data === undefined ? 404 : 200, { 'content-type': 'application/json' })
       response.end(JSON.stringify({ data, total: 1, page: 1, per_page: 100, pages: 1 }))
@@ -197,7 +198,8 @@ describe('what a verb shows', () => {
     const write = vi.spyOn(process.stdout, 'write').mockReturnValue(true)
     try {
       const groups = [{ heading: 'Client:', verbs: CLIENT_VERBS }]
-      const fault = await runProgram(await createProgram('1', groups, words), words).catch((error) => error)
+      const program = await createProgram('1', groups, words)
+      const fault = await runProgram(program, words).catch((error) => error)
       return { text: write.mock.calls.map(([text]) => String(text)).join(''), fault }
     } finally {
       write.mockRestore()
@@ -224,7 +226,7 @@ describe('what a verb shows', () => {
     ...{ id: 'dpl_1', number: 4, app_id: 'app_1', status: 'live', finished_at: '2026-11-26T00:00:00Z' },
     ...{ error: null, steps: [], timings: { live_ms: 1000 } },
   }
-  it('says after a rollback that pushes do not deploy any more, and how they do again', async () => {
+  it('says after a rollback that pushes do not deploy now, and how they do again', async () => {
     const of = (auto_deploy: boolean) => ({ ...app, source: 'git', auto_deploy })
     let is_live = false
     const answers = {
@@ -244,7 +246,7 @@ describe('what a verb shows', () => {
     is_live = false
     expect(await shown(answers, 'rollback', 'app_1', '--no-wait')).toMatch(/Once it is live, pushes/)
   })
-  it('shows the whole log of a deployment while it goes on, also of more lines than one answer has', async () => {
+  it('shows the whole log of a deployment, also of more lines than one answer has', async () => {
     const line = (seq: number) => ({ seq, at: '', text: `line ${seq}`, source: 'build' })
     const failed = {
       ...{ ...deployment, status: 'failed' },
@@ -286,7 +288,7 @@ describe('what a verb shows', () => {
     },
   )
   it('lists what linked databases give an app beside its own variables', async () => {
-    const variable = { key: 'MODE', value: 'live', scopes: ['build'], updated_at: '2026-11-26T00:00:00Z' }
+    const variable = { key: 'MODE', value: 'live', scopes: [], updated_at: '2026-11-26T00:00:00Z' }
     const linkAs = (name: string, key: string) => ({ name, link: { app_id: 'app_1', key } })
     const answers = {
       '/api/apps/app_1/env': [variable],

@@ -409,7 +409,8 @@ describe('a link', () => {
     await made({ name: 'not-linked' })
     const listed = (of: string) => api.as('viewer').get(`/api/databases?app_id=${of}`)
     const found = (await listed(app_id)).body
-    expect([found.total, found.data]).toMatchObject([1, [{ id, link: { app_id, key: 'DATABASE_URL' } }]])
+    const link = { app_id, key: 'DATABASE_URL' }
+    expect(found).toMatchObject({ total: 1, data: [{ id, link }] })
     expect(JSON.stringify(found)).not.toContain(connection_string)
     expect((await listed('app_nothing')).body).toMatchObject({ total: 0, data: [] })
     expect((await developer().delete(`/api/databases/${id}/links/${app_id}`)).status).toBe(200)

@@ -282,7 +282,7 @@ describe('on a private network', () => {
     const txt_name = txtNameOf({ hostname: 'shop.example.com', counterpart: null })
     return evaluate([await lookUp(dns, RESOLVERS, 'shop.example.com', txt_name)], at_home, TOKEN, txt_name)
   }
-  it('no private IPv6 address is offered beside one of IPv4, and one that is set is known', async () => {
+  it('no private IPv6 address is offered beside one of IPv4, but one that is set counts', async () => {
     const domain = { hostname: 'shop.example.com', counterpart: null, token: TOKEN }
     const valuesOf = (addresses: string[]) =>
       recordsOf(domain, { addresses }, undefined).flatMap(({ type, value }) =>
@@ -298,7 +298,7 @@ describe('on a private network', () => {
     const known = await lookUp(dns, RESOLVERS, 'v6.example.com', txt_name)
     expect(evaluate([known], at_home, TOKEN, txt_name).proven_by).toBe('address')
   })
-  it('a name that leads to a public address is told with the setting for a router in front', async () => {
+  it('a name that leads to a public address is told of the setting for a router', async () => {
     expect((await finding(['93.184.216.34'])).message).toContain(
       'If that is the router in front of this server, an administrator enters it in the settings, under DNS, as a public address.',
     )

@@ -121,9 +121,8 @@ describe('the dashboard', () => {
     await dialog.getByLabel('App').getByText('There is no app yet').waitFor({ state: 'attached' })
     await dialog.getByLabel('Name').fill('shop.example.com')
     await dialog.getByRole('button', { name: 'Add domain' }).click()
-    expect(
-      await dialog.getByLabel('App').evaluate((select: HTMLSelectElement) => select.validity.valueMissing),
-    ).toBe(true)
+    const isMissing = (select: HTMLSelectElement) => select.validity.valueMissing
+    expect(await dialog.getByLabel('App').evaluate(isMissing)).toBe(true)
     await dialog.getByRole('link', { name: 'Create an app' }).click()
     await page.waitForURL('**/apps/new')
     await open('/backups?new=1')
@@ -373,7 +372,8 @@ describe('the dashboard', () => {
   it('shows below the variables of an app what linked databases give it, masked', async () => {
     const { page, open, context } = await visit(browser, portreeve, WIDE, viewer.cookie)
     await open(`/apps/${samples.apps}/variables`)
-    const given = page.getByRole('table', { name: 'Variables from linked databases' }).getByRole('row').nth(1)
+    const table = page.getByRole('table', { name: 'Variables from linked databases' })
+    const given = table.getByRole('row').nth(1)
     expect(await given.getByRole('cell').first().innerText()).toMatch(/^DATABASE_W+$/)
     expect(await given.getByRole('cell').nth(1).innerText()).toBe('••••••••')
     await given.getByRole('link', { name: 'w'.repeat(40) }).click()

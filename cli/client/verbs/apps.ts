@@ -61,8 +61,8 @@ const act =
 async function followPushes(state: string, options: ClientOptions & AppOption): Promise<void> {
   const session = await openSession(options)
   const id = await appId(session, options.app)
-  const body = { auto_deploy: state === 'on' }
-  const { data } = await dataOf(session.api.PUT('/api/apps/{id}', { params: { path: { id } }, body }))
+  const change = { params: { path: { id } }, body: { auto_deploy: state === 'on' } }
+  const { data } = await dataOf(session.api.PUT('/api/apps/{id}', change))
   show(options, data, () =>
     data.auto_deploy
       ? `Pushes to ${data.branch ?? 'the default branch'} deploy ${data.name}. What was pushed meanwhile: portreeve deploy --app ${data.name}`

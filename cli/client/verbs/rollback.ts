@@ -22,9 +22,10 @@ async function rollback(
   if (options.json || !follows_pushes) return
   const offers = `Let them again: portreeve apps auto-deploy on --app ${app.name}`
   // One that did not last has left the app following its branch.
-  if (!options.wait) return say(`Once it is live, pushes do not deploy ${app.name} any more. ${offers}`)
+  const off = `ushes do not deploy ${app.name} any more`
+  if (!options.wait) return say(`Once it is live, p${off}. ${offers}`)
   const now = await getApp(session, id)
-  if (!now.auto_deploy) say(`Pushes do not deploy ${app.name} any more, so that none undoes this. ${offers}`)
+  if (!now.auto_deploy) say(`P${off}, so that none undoes this. ${offers}`)
 }
 
 export default defineClientVerb((verb) => {
