@@ -48,11 +48,17 @@ async function createRequest(key: string, names: readonly string[]): Promise<str
   return request.toString()
 }
 
+/** Characters of base64url, as many as the edge takes. */
+const TOKEN = /^[A-Za-z0-9_-]{1,256}$/
+
 async function toAuthorization(
   client: Client,
   { identifier, wildcard, status, challenges }: Authorization,
 ): Promise<AcmeAuthorization> {
   const usable = challenges.filter(({ type }) => type === 'http-01' || type === 'dns-01')
+  // Else it would be the edge that refuses it, which looks as if that were broken.
+  if (!usable.every(({ token }) => typeof token === 'string' && TOKEN.test(token)))
+    throw new AcmeError('unreachable', 'The certificate authority sent a challenge that has no valid token.')
   return {
     hostname: identifier.value,
     wildcard: wildcard === true,

@@ -126,6 +126,36 @@ describe('an authority that', () => {
     await expect(session.order(['a.test'])).rejects.toMatchObject({ name: 'AcmeError', code: 'unreachable' })
     expect(ca.seen.filter((line) => line.includes('/authorization/'))).toEqual([])
   })
+  test.each(['', '../../etc', 'a b', 'x'.repeat(300), null, 5.5])(
+    'sends the token %j, which is none, is told as the one that is wrong',
+    async (token) => {
+      const ca = await startStandIn(({ url, headers }, response) => {
+        const base = `http://${headers.host}`
+        const order = { status: 'pending', authorizations: [`${base}/authorization`], identifiers: [] }
+        const challenge = { type: 'http-01', url: `${base}/challenge`, token, status: 'pending' }
+        const authorization = { status: 'pending', identifier: { value: 'a.test' }, challenges: [challenge] }
+        response
+          .writeHead(url === '/order' ? 201 : 200, {
+            location: `${base}/orders/1`,
+            'content-type': 'application/json',
+          })
+          .end(JSON.stringify(url === '/authorization' ? authorization : order))
+      })
+      const client = createGuardedClient(createOutboundPolicy({ allowed_private_hosts: [ca.host] }))
+      closing.push(() => client.close())
+      const acme = createAcme({ client })
+      const session = acme.session({
+        directory_url: `${ca.url}/dir`,
+        key: await acme.createKey('ecdsa'),
+        account_url: `${ca.url}/account/1`,
+      })
+      await expect(session.order(['a.test'])).rejects.toMatchObject({
+        name: 'AcmeError',
+        code: 'unreachable',
+        message: expect.stringContaining('no valid token'),
+      })
+    },
+  )
   test('redirects is not followed', async () => {
     const bait = await startStandIn((_request, response) => response.end())
     const ca = await startStandIn((_request, response) =>
