@@ -1,3 +1,4 @@
+import { exactly } from '#server/kernel/at-most'
 import type { Secrets } from '#server/kernel/secrets'
 import type { ObjectStore } from '#server/platform/objectstore/objectstore'
 import { ArchiveError } from './archive/archive-error.ts'
@@ -6,12 +7,16 @@ import { newDataKey, unwrapKey, wrapKey } from './archive/keys.ts'
 import { type Manifest, manifestKey, readManifest, writeManifest } from './archive/manifest.ts'
 import { checkArchive, readArchive } from './archive/read.ts'
 import { writeArchive, type WrittenArchive } from './archive/write.ts'
+import { asAnswer } from './as-answer.ts'
 import { type BackupRow, PLATFORM_PROJECT } from './repository.ts'
 import type { Subject } from './target.ts'
 
 export const dataKeyContext = (id: string) => `backups/data_key/${id}`
 /** What the copy of the key in the manifest is sealed for. */
 const manifestContext = (id: string) => `manifest:${id}`
+
+const otherLength = () =>
+  new ArchiveError('damaged', 'The archive is not as long at its destination as it was written.')
 
 export interface ArchivesOptions {
   secrets: Secrets
@@ -117,11 +122,17 @@ export function createArchives({ secrets, version, destinations, projectName }: 
         await store.close()
       }
     },
-    /** The archive as it lies at its destination. */
+    /**
+     * The archive as it lies at its destination, as long as it was written: its length is promised by then, and what
+     * goes on after it would be taken for the answer to another request.
+     */
     async *raw(row: BackupRow, range?: { start: number; end: number }): AsyncGenerator<Uint8Array> {
       const store = destinations.open(row.destination_id)
+      const bytes = range ? range.end - range.start + 1 : (row.size_bytes ?? 0)
       try {
-        yield* store.get(row.object_key, range)
+        yield* exactly(bytes, store.get(row.object_key, range), otherLength)
+      } catch (error) {
+        throw asAnswer(error)
       } finally {
         await store.close()
       }

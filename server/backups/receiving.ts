@@ -1,11 +1,11 @@
 import type { Actor } from '#server/kernel/access'
 import type { Clock } from '#server/kernel/clock'
 import type { Db } from '#server/kernel/db'
-import { ApiError, conflict } from '#server/kernel/errors'
+import { ApiError } from '#server/kernel/errors'
 import type { Events } from '#server/kernel/events'
 import { markNow, sinceMark } from '#server/kernel/stopwatch'
-import { ObjectStoreError } from '#server/platform/objectstore/objectstore'
 import type { Archives } from './archives.ts'
+import { asAnswer } from './as-answer.ts'
 import { backupEvent } from './backup-job.ts'
 import { backupMachine } from './machine.ts'
 import type { BackupRepository, BackupRow } from './repository.ts'
@@ -24,13 +24,6 @@ export interface ReceivingOptions {
   insert(actor: Actor, database_id: string): { row: BackupRow; subject: Subject }
 }
 
-/** What a client hears of a destination that did not take what was sent. */
-function asAnswer(error: unknown): unknown {
-  if (error instanceof ApiError || !(error instanceof ObjectStoreError)) return error
-  return error.code === 'full'
-    ? new ApiError('DISK_FULL', 'The destination of backups is full.')
-    : conflict(error.message)
-}
 /** Dumps that people send. */
 export function createReceiving(options: ReceivingOptions) {
   const { db, clock, events, repository, archives, get, view, insert } = options

@@ -8,6 +8,7 @@ import { newId } from '#server/kernel/ids'
 import type { Jobs } from '#server/kernel/jobs/jobs'
 import { limits, paged, type Paging } from '#server/kernel/schemas'
 import type { Archives } from './archives.ts'
+import { answering } from './as-answer.ts'
 import { BACKUP_KIND, backupEvent, type BackupPayload } from './backup-job.ts'
 import { type ByteWindow, parseRange, type WantedRange } from './byte-range.ts'
 import { createFinals } from './finals.ts'
@@ -188,7 +189,7 @@ export function createBackupService(options: BackupOptions) {
     if (isInUse(jobs, id))
       throw conflict('Cannot delete a backup while it is restored or tried. Wait until that has ended.')
     // The archive first: a row without one would be a promise that nothing keeps.
-    if (row.status === 'succeeded') await archives.remove(row)
+    if (row.status === 'succeeded') await answering(archives.remove(row))
     db.tx(() => {
       repository.delete(id)
       note(actor, 'delete', row, null)
@@ -254,7 +255,7 @@ export function createBackupService(options: BackupOptions) {
       backupMachine.next(row.status, 'download')
       const size_bytes = row.size_bytes ?? 0
       const window = parseRange(wanted, size_bytes, `"${row.sha256 ?? ''}"`)
-      if (!(await archives.isThere(row)))
+      if (!(await answering(archives.isThere(row))))
         throw conflict('The archive is no longer at its destination. Restore another backup.')
       db.tx(() => note(actor, 'download', row, null))
       return {

@@ -14,3 +14,20 @@ export async function* atMost(
     yield chunk
   }
 }
+
+/**
+ * Lets a stream through that has exactly so many bytes; throws where it ends before them, or goes on after them.
+ * @param fault what is thrown then.
+ */
+export async function* exactly(
+  bytes: number,
+  source: AsyncIterable<Uint8Array>,
+  fault: () => Error,
+): AsyncGenerator<Uint8Array> {
+  let size = 0
+  for await (const chunk of atMost(bytes, source, fault)) {
+    size += chunk.byteLength
+    yield chunk
+  }
+  if (size < bytes) throw fault()
+}

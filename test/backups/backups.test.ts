@@ -1,5 +1,15 @@
-import { existsSync, readdirSync, readFileSync, statSync, symlinkSync, writeFileSync } from 'node:fs'
+import {
+  existsSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  truncateSync,
+  writeFileSync,
+} from 'node:fs'
 import { get } from 'node:http'
+import { connect } from 'node:net'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { createTestApi, type TestApi } from '#test/support/api'
@@ -193,6 +203,47 @@ describe('GET /api/backups/:id/download', () => {
     expect((await fetchRange(path, `bytes=${Array(500).fill('0-').join(',')}`)).body.length).toBe(size_bytes)
     expect((await fetchRange(path, 'bytes=10-19', `"${sha256}"`)).status).toBe(206)
     expect((await fetchRange(path, 'bytes=10-19', '"of another archive"')).body.equals(whole)).toBe(true)
+  })
+  it('never sends more than it promised: what goes on would be the answer to another request', async () => {
+    const { id, location } = await backUp()
+    const path = pathOf(location)
+    const whole = readFileSync(path)
+    writeFileSync(path, Buffer.concat([whole, Buffer.from('HTTP/1.1 200 OK\r\n\r\nmore')]))
+    const { status, body } = await api.as('admin').get(`/api/backups/${id}/download`)
+    expect([status, body.error.message]).toEqual([409, expect.stringContaining('not as long')])
+    expect((await fetchRange(`/api/backups/${id}/download`, 'bytes=10-19')).body).toEqual(
+      whole.subarray(10, 20),
+    )
+  })
+  it('ends the connection where there is less than it promised', async () => {
+    const { id, location, size_bytes } = await backUp()
+    truncateSync(pathOf(location), size_bytes - 10)
+    const { hostname, port, host } = new URL(api.url)
+    const socket = connect(Number(port), hostname)
+    socket.write(
+      `GET /api/backups/${id}/download HTTP/1.1\r\nhost: ${host}\r\nauthorization: Bearer test-admin\r\n\r\n`,
+    )
+    let head = ''
+    for await (const chunk of socket) head ||= (chunk as Buffer).toString('latin1').toLowerCase()
+    expect(head).toContain(`content-length: ${size_bytes}`)
+  })
+})
+
+describe('a destination that does not answer as it should', () => {
+  it.each([
+    ['a download', (path: string) => api.as('admin').get(`${path}/download`)],
+    ['a deletion', (path: string) => api.as('admin').delete(path)],
+  ])('refuses %s with its reason, and nothing is forgotten', async (_what, ask) => {
+    const { id } = await backUp()
+    rmSync(folder, { recursive: true })
+    // A link to itself.
+    symlinkSync(folder, folder)
+    const { status, body } = await ask(`/api/backups/${id}`)
+    expect([status, body.error.message]).toEqual([
+      409,
+      expect.stringMatching(/^The destination does not work: /),
+    ])
+    expect((await read(id)).status).toBe('succeeded')
   })
 })
 

@@ -41,6 +41,9 @@ function explain(error: unknown, signal?: AbortSignal): ObjectStoreError {
     return new ObjectStoreError('full', 'The disk of the backup folder is full. Free space, then try again.')
   if (code === 'EACCES' || code === 'EPERM' || code === 'EROFS')
     return new ObjectStoreError('denied', 'The backup folder cannot be written by Portreeve.')
+  // Such as a disk that breaks.
+  if (code !== undefined)
+    return new ObjectStoreError('failed', `The backup folder cannot be used (${code}).`, { cause: error })
   throw error
 }
 

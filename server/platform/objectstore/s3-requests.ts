@@ -27,8 +27,13 @@ export interface S3Request {
 /** A request is tried so often in all, each time after a longer pause. */
 const ATTEMPTS = 5
 const FIRST_PAUSE_MS = 200
-/** A part of 16 MiB over a slow line, or the whole of an object that is read. */
-const TIMEOUT_MS = { send: 10 * 60_000, read: 24 * 3_600_000 }
+/** A question, for which people may wait; a part of 16 MiB over a slow line; the whole of an object that is read. */
+const TIMEOUT_MS = { ask: 30_000, send: 10 * 60_000, read: 24 * 3_600_000 }
+function timeoutOf({ method, key }: S3Request): number {
+  if (method === 'GET' && key !== '') return TIMEOUT_MS.read
+  // Joining the parts of a large object takes minutes, too.
+  return method === 'PUT' || method === 'POST' ? TIMEOUT_MS.send : TIMEOUT_MS.ask
+}
 
 /** A full store stays full for longer than anybody would wait. */
 const isPassing = (status: number) => (status >= 500 && status !== 507) || status === 429 || status === 408
@@ -129,7 +134,7 @@ export function createS3Requests(client: GuardedClient, config: S3Config) {
       headers: Object.fromEntries(signed.headers),
       ...(request.body ? { body: request.body } : {}),
       ...(request.signal ? { signal: request.signal } : {}),
-      timeout_ms: request.method === 'GET' ? TIMEOUT_MS.read : TIMEOUT_MS.send,
+      timeout_ms: timeoutOf(request),
       // Only an object that is read as it comes has no limit.
       max_bytes:
         request.method === 'GET' && request.key !== '' ? Number.POSITIVE_INFINITY : MOST_ANSWER_BYTES,

@@ -5,6 +5,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { s3 } from '#server/platform/objectstore/s3'
 import { createGuardedClient, type GuardedClient } from '#server/platform/outbound/client'
 import { createDial } from '#server/platform/outbound/dial'
+import { OutboundError } from '#server/platform/outbound/outbound'
 import { createOutboundPolicy } from '#server/platform/outbound/policy'
 import { type S3Server, startS3Server } from '#test/support/s3-server'
 import { bytesOf, MIB, read, storeContract } from './contract.ts'
@@ -24,7 +25,7 @@ const listed = async (store: ReturnType<typeof open>) => {
   for await (const { key } of store.list('')) found.push(key)
   return found
 }
-const open = (changes: object = {}, allowed = true) => {
+const open = (changes: object = {}, allowed = true, sending = client) => {
   const policy = createOutboundPolicy({ allowed_private_hosts: allowed ? ['127.0.0.1'] : [] })
   const { endpoint, bucket, access_key_id, secret_access_key } = server
   return s3.create(
@@ -39,7 +40,7 @@ const open = (changes: object = {}, allowed = true) => {
       ...changes,
     },
     {
-      client: allowed ? client : createGuardedClient(policy),
+      client: allowed ? sending : createGuardedClient(policy),
       dial: createDial(policy),
       local_directory: '',
     },
@@ -138,6 +139,20 @@ describe('a bucket of an S3 server', () => {
       answers.closeAllConnections()
       answers.close()
     }
+  })
+  it('has half a minute for what people wait for: whether an object is there, gone or listed', async () => {
+    const times: Record<string, number | undefined> = {}
+    const asked: GuardedClient = {
+      send(_url, { method, timeout_ms } = {}) {
+        times[`${method}`] = timeout_ms
+        return Promise.reject(new OutboundError('forbidden', 'Nothing is sent.'))
+      },
+      close: async () => {},
+    }
+    const store = open({}, true, asked)
+    for (const work of [store.stat('x'), store.delete('x'), listed(store)])
+      await expect(work).rejects.toMatchObject({ code: 'unreachable' })
+    expect(times).toEqual({ HEAD: 30_000, DELETE: 30_000, GET: 30_000 })
   })
   it('whose list goes round in a circle is told so', async () => {
     const answers = createServer((_request, response) =>
