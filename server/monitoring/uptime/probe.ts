@@ -87,6 +87,7 @@ async function look(check: UptimeTarget, tools: ProbeTools): Promise<string | nu
     return null
   }
   const left_ms = (await certificateEnd(check, tools)) - tools.now()
+  if (Number.isNaN(left_ms)) return 'Its certificate has no end that can be read.'
   const days = Math.floor(left_ms / DAY_MS)
   if (left_ms < 0) return 'Its certificate has expired.'
   return days < (check.days_left ?? 14) ? `Its certificate expires in ${days} days.` : null
