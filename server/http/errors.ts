@@ -38,6 +38,11 @@ function hostFault(error: unknown): ApiError | undefined {
     )
   if (typeof code === 'string' && /^SQLITE_(BUSY|LOCKED|READONLY|IOERR|CANTOPEN)/.test(code))
     return new ApiError('UNAVAILABLE', 'The database cannot be written now. Try again.', undefined, 5)
+  if (typeof code === 'string' && /^SQLITE_(CORRUPT|NOTADB)/.test(code))
+    return new ApiError(
+      'UNAVAILABLE',
+      'The database cannot be read: its file is damaged, or its disk fails. Whoever runs this server finds more in its log.',
+    )
   return undefined
 }
 

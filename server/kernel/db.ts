@@ -26,8 +26,13 @@ export interface Db {
    * thread; what is still locked then fails with SQLITE_BUSY.
    */
   setPatience(wait_ms: number): void
+  /** Code of SQLite for why a transaction failed by its file or disk; undefined once one has written again. */
+  fault(): string | undefined
   close(): void
 }
+
+/** What is no fault of a statement, but of the file, its disk or its file system. */
+const DISK_FAULT = /^SQLITE_(FULL|IOERR|READONLY|CANTOPEN|CORRUPT|NOTADB)/
 
 /** Pragmas that must hold on the connection; read back at boot. */
 const PRAGMAS: readonly [name: string, value: string | number, expected: unknown][] = [
@@ -80,6 +85,7 @@ function wrap(raw: Database.Database): Db {
   const written = raw.prepare('SELECT total_changes()').pluck()
   const written_elsewhere = raw.prepare('PRAGMA data_version').pluck()
   const run = raw.transaction((fn: () => unknown) => fn())
+  let fault: { code: string; changes: unknown } | undefined
   const flush = () => {
     const due = pending
     pending = []
@@ -114,8 +120,11 @@ function wrap(raw: Database.Database): Db {
         }) as T
       } catch (error) {
         pending = []
+        const code = String((error as { code?: unknown } | null)?.code)
+        if (DISK_FAULT.test(code)) fault = { code, changes: written.get() }
         throw error
       }
+      if (fault && written.get() !== fault.changes) fault = undefined
       flush()
       return result
     },
@@ -125,6 +134,7 @@ function wrap(raw: Database.Database): Db {
       if (!raw.inTransaction) flush()
     },
     setPatience: (wait_ms) => void raw.pragma(`busy_timeout = ${wait_ms}`),
+    fault: () => fault?.code,
     close() {
       statements.clear()
       if (raw.open) raw.close()

@@ -83,9 +83,17 @@ export function createSystem({
       finished_at: row.finished_at,
     }
   }
-  const checkDatabase = () => {
+  const checkDatabase = (): Check => {
+    const fault = db.fault()
+    if (fault === 'SQLITE_FULL')
+      return { ok: false, message: 'The database cannot be written: its disk is full. Free space.' }
+    if (fault)
+      return {
+        ok: false,
+        message: `The database could not be written (${fault}). Look at its disk, then restart Portreeve.`,
+      }
     try {
-      db.sql('SELECT 1').get()
+      db.sql('SELECT name FROM sqlite_schema LIMIT 1').get()
       return { ok: true }
     } catch {
       return { ok: false, message: 'The database cannot be read.' }

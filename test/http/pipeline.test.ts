@@ -515,6 +515,17 @@ describe('faults', () => {
       expect(answer.text).not.toContain('/data')
     },
   )
+  it.each(['SQLITE_CORRUPT', 'SQLITE_CORRUPT_INDEX', 'SQLITE_NOTADB'])(
+    'says that the database is damaged when it says %s',
+    async (sqlite) => {
+      const answer = await fault(Object.assign(new Error('malformed: /data/x'), { code: sqlite }))
+      expect([answer.status, code(answer), answer.text]).toEqual([
+        503,
+        'UNAVAILABLE',
+        expect.stringContaining('its file is damaged, or its disk fails'),
+      ])
+    },
+  )
   it.each(['SQLITE_FULL', 'ENOSPC', 'EDQUOT'])('answers 507 when the disk is full: %s', async (full) => {
     const answer = await fault(Object.assign(new Error('no space'), { code: full }))
     expect([answer.status, code(answer)]).toEqual([507, 'DISK_FULL'])

@@ -100,6 +100,19 @@ describe('a transaction', () => {
       other.close()
     }
   })
+  it('says why it could not be written, until it was written again', () => {
+    const pages = db.raw.pragma('page_count', { simple: true })
+    db.raw.exec('CREATE TABLE texts (text TEXT) STRICT')
+    db.raw.pragma(`max_page_count = ${Number(pages) + 2}`)
+    const write = (length: number) =>
+      db.tx(() => db.sql('INSERT INTO texts VALUES (?)').run('x'.repeat(length)).changes)
+    expect(() => write(100_000)).toThrow('full')
+    db.tx(() => rows().length)
+    expect(db.fault()).toBe('SQLITE_FULL')
+    expect(() => db.tx(() => add(1.5))).toThrow()
+    write(1)
+    expect(db.fault()).toBeUndefined()
+  })
   it('tells what waits for its commit afterwards, in order, and nothing after a rollback', () => {
     const told: string[] = []
     db.tx(() => {

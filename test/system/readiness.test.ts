@@ -39,3 +39,30 @@ it('every check answers within three seconds, and is under way once, however oft
   expect(asked).toHaveBeenCalledTimes(1)
   await Promise.all([engine.close(), ingress.close()])
 })
+
+it('a database that could not be written for want of room makes the server unready until it is written again', async () => {
+  const [engine, ingress] = [createFakeEngine(), createFakeIngress()]
+  const system = createSystem({
+    ...kernel,
+    jobs: undefined as never,
+    engine,
+    ingress,
+    version: '0.0.0',
+    addresses: { base_domain: () => '', public_url: () => '', warnings: () => [] },
+  })
+  const database = async () => (await system.readiness()).checks.database
+  const { db } = kernel
+  const write = (length: number) =>
+    db.tx(() => void db.sql('INSERT INTO texts VALUES (?)').run('x'.repeat(length)))
+  db.raw.exec('CREATE TABLE texts (text TEXT) STRICT')
+  const pages = Number(db.raw.pragma('page_count', { simple: true }))
+  db.raw.pragma(`max_page_count = ${pages + 2}`)
+  expect(() => write(100_000)).toThrow('full')
+  expect(await database()).toEqual({
+    ok: false,
+    message: 'The database cannot be written: its disk is full. Free space.',
+  })
+  write(1)
+  expect(await database()).toEqual({ ok: true })
+  await Promise.all([engine.close(), ingress.close()])
+})
