@@ -113,6 +113,7 @@ export async function buildWithBuildKit(
   let uncapped = false
   let foreign: string | undefined
   const trace = createTraceReader(
+    spec.cache_scope,
     (line) => foreign === undefined && spec.onLog(line),
     (name) => {
       if (!OWN_IMAGE.test(name)) return
@@ -152,7 +153,7 @@ export async function buildWithBuildKit(
     let image_id: string | undefined
     let failure: string | undefined
     for await (const event of readJsonLines<BuildEvent>(answer)) {
-      if (event.id === 'moby.buildkit.trace' && typeof event.aux === 'string') trace.read(event.aux)
+      if (event.id === 'moby.buildkit.trace' && typeof event.aux === 'string') await trace.read(event.aux)
       if (event.id === 'moby.image.id') image_id = (event.aux as { ID?: string }).ID
       failure ??= event.errorDetail?.message ?? event.error
     }

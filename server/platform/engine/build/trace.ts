@@ -1,3 +1,4 @@
+import { createPace } from '#server/kernel/pace'
 import type { BuildLogLine } from '../engine.ts'
 import { createLineSplitter, type LineSplitter } from '../containers/log-lines.ts'
 import { clampMessage } from '../messages.ts'
@@ -14,8 +15,8 @@ export interface FailedStep {
 
 /** Reads BuildKit's trace: log lines out, and what is needed to explain a failure. */
 export interface TraceReader {
-  /** Takes the `aux` text of one `moby.buildkit.trace` event. */
-  read(aux: string): void
+  /** Takes the `aux` text of one `moby.buildkit.trace` event; resolves once all of it was read. */
+  read(aux: string): Promise<void>
   /** Hands on lines that had no newline at the end. */
   end(): void
   readonly failed: FailedStep | undefined
@@ -30,6 +31,9 @@ interface Step {
   lines: string[]
 }
 
+/** What is split into lines at once: one message may hold a megabyte of line breaks. */
+const PART_BYTES = 4096
+
 /** Steps of the builder itself and of the export say nothing that a user can act on. */
 const isUserStep = (name: string): boolean => /^\[(?!internal\])/.test(name)
 /** What the builder says of each image that it is about to use, however the Dockerfile named it. */
@@ -39,13 +43,16 @@ const isRunStep = (name: string): boolean => /^\[[^\]]*\] RUN /.test(name)
 
 /**
  * Each step has its own line buffers, so that stages built at the same time do not cut each other's lines.
- * `onImage` hears the name of each image before anything of it is used.
+ * @param owner for whom it is built: whoever prints very much takes turns with others.
+ * @param onImage hears the name of each image before anything of it is used.
  */
 export function createTraceReader(
+  owner: string,
   onLog: (line: BuildLogLine) => void,
   onImage: (name: string) => void = () => {},
   now: () => number = () => performance.now(),
 ): TraceReader {
+  const pace = createPace(owner, now)
   const steps = new Map<string, Step>()
   const running = new Map<string, number>()
   let failed: FailedStep | undefined
@@ -87,12 +94,16 @@ export function createTraceReader(
   }
 
   return {
-    read(aux) {
+    async read(aux) {
       const trace: Trace = traceCodec.decode(Buffer.from(aux, 'base64'))
       for (const vertex of trace.vertexes ?? []) if (!vertex.completed) readVertex(vertex)
       for (const log of trace.logs ?? []) {
-        const step = stepOf(log.vertex)
-        if (log.msg) (log.stream === 2 ? step.stderr : step.stdout).write(log.msg)
+        const { stderr, stdout } = stepOf(log.vertex)
+        for (let at = 0; log.msg && at < log.msg.length; at += PART_BYTES) {
+          ;(log.stream === 2 ? stderr : stdout).write(log.msg.subarray(at, at + PART_BYTES))
+          const rest = pace.rest()
+          if (rest) await rest
+        }
       }
       // After the logs of the same message, since they belong to the step that has ended.
       for (const vertex of trace.vertexes ?? []) if (vertex.completed) readVertex(vertex)

@@ -1,0 +1,34 @@
+import { expect, it } from 'vitest'
+import { createTraceReader } from '#server/platform/engine/build/trace'
+import { traceCodec } from '#server/platform/engine/build/wire'
+
+const VERTEX = 'sha256:1'
+const printed = (msg: string) =>
+  Buffer.from(
+    traceCodec.encode({ logs: [{ vertex: VERTEX, stream: 1, msg: Buffer.from(msg) }] } as never),
+  ).toString('base64')
+
+it('a step that prints a megabyte of short lines at once lets others be served in between', async () => {
+  let lines = 0
+  let passed_ms = 0
+  const served: number[] = []
+  const trace = createTraceReader(
+    'prj_1',
+    () => (lines += 1),
+    undefined,
+    () => (passed_ms += 1),
+  )
+  const reading = trace.read(printed('\n'.repeat(1_000_000)))
+  while (lines < 1_000_000) {
+    served.push(lines)
+    await new Promise((resolve) => setImmediate(resolve))
+  }
+  await reading
+  expect(Math.max(...served.map((count, at) => count - (served[at - 1] ?? 0)))).toBeLessThan(50_000)
+})
+it('a character on the border of two parts of a message is one', async () => {
+  const texts: string[] = []
+  const trace = createTraceReader('prj_1', ({ text }) => void texts.push(text))
+  await trace.read(printed(`${'a'.repeat(4095)}ü\n`))
+  expect(texts).toEqual([`${'a'.repeat(4095)}ü`])
+})
