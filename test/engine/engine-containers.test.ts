@@ -316,6 +316,25 @@ describe('a release', () => {
     expect(await engine.instances({ release_id })).toHaveLength(2)
   })
 
+  test('that somebody duplicated with its labels stays one, and the copy goes with the next start', async () => {
+    const [instance] = await engine.ensureRelease(release(), calm)
+    const { Config } = await docker.getContainer(instance!.id).inspect()
+    const copies = await Promise.all(
+      ['0', 'none'].map((index) =>
+        docker.createContainer({
+          name: `copy-${index}-${release_id}`,
+          Image: BUSYBOX_IMAGE,
+          Cmd: ['sleep', '600'],
+          Labels: { ...Config.Labels, 'portreeve.index': index },
+        }),
+      ),
+    )
+    for (const copy of copies) await copy.start()
+    expect((await engine.instances({ release_id })).map(({ id }) => id)).toEqual([instance!.id])
+    expect((await engine.ensureRelease(release(), calm)).map(({ id }) => id)).toEqual([instance!.id])
+    for (const copy of copies) await expect(copy.inspect()).rejects.toMatchObject({ statusCode: 404 })
+  })
+
   test('takes another address when somebody else holds the first', async () => {
     const [instance] = await engine.ensureRelease(release(), calm)
     const address = instance!.address!

@@ -62,6 +62,25 @@ export const ownLabel = (
 export const isInstance = (stored: Record<string, string> | null | undefined): boolean =>
   ownLabel(stored, 'index') !== undefined
 
+/** The name of an instance in the engine, derived from ids so that another attempt finds what there is. */
+export const instanceName = (
+  release_id: string,
+  process: string | undefined,
+  index: number | string,
+): string => (process ? `${release_id}-${process}-${index}` : `${release_id}-${index}`)
+
+/**
+ * Whether an instance is called what its labels say. Tools that duplicate a container, or change a setting of one,
+ * copy the labels along: what they make is no instance of ours, and gets no requests.
+ */
+export function isNamedAsLabelled(
+  names: readonly string[] | null | undefined,
+  stored: Record<string, string> | null | undefined,
+): boolean {
+  const [release, index] = [ownLabel(stored, 'release') ?? '', ownLabel(stored, 'index') ?? '']
+  return (names ?? []).includes(`/${instanceName(release, ownLabel(stored, 'process'), index)}`)
+}
+
 /** Whom a container runs for; the id is kept below the kind. */
 export function ownerOf(stored: Record<string, string> | null | undefined): Owner | undefined {
   const kind = OWNER_KINDS.find((known) => ownLabel(stored, known) !== undefined)

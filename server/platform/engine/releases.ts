@@ -11,7 +11,7 @@ import {
 } from './containers/containers.ts'
 import { EngineError, type Instance } from './engine.ts'
 import { aborted } from './failures.ts'
-import { ownLabel } from './labels.ts'
+import { instanceName, isInstance, isNamedAsLabelled, ownLabel } from './labels.ts'
 import type { Connection } from './connection.ts'
 import { prepare } from './containers/files.ts'
 import type { PortRange } from './published-ports.ts'
@@ -55,14 +55,19 @@ export function createReleases(host: Host) {
       if (signal.aborted) throw aborted('Starting the release')
       requirePublishable(spec, host.published)
       await volumes.require(spec)
-      const listed = (await listInstances({ release: spec.release_id })).filter(
-        ofProcess(spec.process ?? MAIN_PROCESS),
-      )
-      const known = (await eachLimited(listed, PARALLEL_STARTS, ({ Id }) => containers.find(Id))).filter(
-        (info) => info !== undefined,
-      )
-      const extra = known.filter((info) => !(indexOf(info) < spec.replicas))
-      await eachLimited(extra, PARALLEL_STARTS, (info) => retire(containers, info.Id, spec.stop_grace_s))
+      const listed = (await list({ release: spec.release_id }))
+        .filter(({ Labels }) => isInstance(Labels))
+        .filter(ofProcess(spec.process ?? MAIN_PROCESS))
+      const isOurs = ({ Names, Labels }: ListedContainer) => isNamedAsLabelled(Names, Labels)
+      const known = (
+        await eachLimited(listed.filter(isOurs), PARALLEL_STARTS, ({ Id }) => containers.find(Id))
+      ).filter((info) => info !== undefined)
+      // One that was renamed may hold the address or a volume of what is made anew.
+      const extra = [
+        ...listed.filter((one) => !isOurs(one)),
+        ...known.filter((info) => !(indexOf(info) < spec.replicas)),
+      ]
+      await eachLimited(extra, PARALLEL_STARTS, ({ Id }) => retire(containers, Id, spec.stop_grace_s))
       const indexes = Array.from({ length: spec.replicas }, (_, index) => index)
       return eachLimited(indexes, PARALLEL_STARTS, (index) =>
         ensureOne(host, { spec, index, known: known.find((info) => indexOf(info) === index) }, signal),
@@ -90,7 +95,7 @@ export function createReleases(host: Host) {
 const processOf = (labels: ContainerInfo['Config']['Labels']): string =>
   ownLabel(labels, 'process') ?? MAIN_PROCESS
 const nameOf = ({ release_id, process }: Workload, index: number): string =>
-  process ? `${release_id}-${process}-${index}` : `${release_id}-${index}`
+  instanceName(release_id, process, index)
 const indexOf = (info: ContainerInfo): number => Number(ownLabel(info.Config.Labels, 'index'))
 
 /**

@@ -41,7 +41,13 @@ async function engineWith(of_image: Labels) {
       const found = [...containers].filter(([, labels]) => carries(labels, query.get('filters')!))
       return json(
         response,
-        found.map(([Id, Labels]) => ({ Id, Labels, ImageID: 'sha256:1', State: 'running' })),
+        found.map(([Id, Labels]) => ({
+          Id,
+          Names: [`/${Id}`],
+          Labels,
+          ImageID: 'sha256:1',
+          State: 'running',
+        })),
       )
     }
     if (path === '/networks') return json(response, [])

@@ -3,7 +3,14 @@ import { eachLimited } from '../concurrency.ts'
 import type { Connection } from '../connection.ts'
 import type { Caps, ContainerBody } from './body.ts'
 import { EngineError, type Instance, type InstanceFilter, type Labels } from '../engine.ts'
-import { isInstance, type LabelScope, NOTHING_INHERITED, ownerOf, ownLabel } from '../labels.ts'
+import {
+  isInstance,
+  isNamedAsLabelled,
+  type LabelScope,
+  NOTHING_INHERITED,
+  ownerOf,
+  ownLabel,
+} from '../labels.ts'
 import type { LayerLimit } from './layer-limit.ts'
 import { MAIN_PROCESS } from '../workload.ts'
 
@@ -29,6 +36,7 @@ export interface ContainerInfo {
 }
 export interface ListedContainer {
   Id: string
+  Names: string[] | null
   Labels: Record<string, string> | null
   ImageID: string
   State: string
@@ -56,7 +64,9 @@ export function createContainers(connection: Connection, scope: LabelScope, laye
       query: { all: true, filters: JSON.stringify({ label: scope.filter(labels) }) },
     })
   const listInstances = async (labels: Labels) =>
-    (await list(labels)).filter((listed) => isInstance(listed.Labels))
+    (await list(labels)).filter(
+      (listed) => isInstance(listed.Labels) && isNamedAsLabelled(listed.Names, listed.Labels),
+    )
 
   async function remove(id: string): Promise<void> {
     try {
