@@ -19,6 +19,7 @@ import { defineRestoreJob } from './restore-job.ts'
 import { createSchedules } from './schedules.ts'
 import { createBackupService } from './service.ts'
 import { createAdmission } from './admission.ts'
+import { leftBehind } from './left-behind.ts'
 import { createLogObjects } from './point-in-time/objects.ts'
 import { createLogArchiveRepository } from './point-in-time/repository.ts'
 import { createPointInTime } from './point-in-time/service.ts'
@@ -56,7 +57,8 @@ export interface BackupNeeds {
     >
   env: AppPorts['env']
   volumes: VolumePort & AppPorts['volumes'] & Pick<Volumes, 'ownedBy' | 'list'>
-  deployments: AppPorts['deployments'] & Pick<DeploymentsDomain, 'ended' | 'enqueueSource' | 'hasSource'>
+  deployments: AppPorts['deployments'] &
+    Pick<DeploymentsDomain, 'ended' | 'enqueueSource' | 'hasSource' | 'keepRunning'>
   domains: AppPorts['domains']
   cron: AppPorts['cron']
   apps: AppPorts['apps'] & Pick<AppsDomain, 'sources' | 'shares'>
@@ -198,6 +200,7 @@ export function createBackups(base: Base, use: BackupNeeds) {
   const resumePaused = async () => {
     if (repository.underWay().length === 0) await use.deployments.holders.resumeAll()
   }
+  use.deployments.keepRunning(leftBehind(base.db))
   const receiving = createUserPool(RECEIVED_AT_ONCE)
   /** A dump that somebody sends, in the place of what a database holds. */
   const restoreUpload = async (actor: Actor, id: string, source: AsyncIterable<Uint8Array>) => {

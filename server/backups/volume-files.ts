@@ -22,6 +22,10 @@ export interface FileCounts {
   counts: Record<string, number>
 }
 
+const RELEASE_PREFIX = 'files_'
+/** Whether a container of this release was made for the files of a volume. */
+export const isOfVolumeFiles = (release_id: string): boolean => release_id.startsWith(RELEASE_PREFIX)
+
 const FOLDER = '/data'
 const LIMITS = { cpus: 1, memory_bytes: 256 * 1024 ** 2, pids: 32 }
 /** Ends by itself when nobody comes back for it; longer than any step. */
@@ -46,7 +50,7 @@ const MOST_COUNTS = 1000
  * what an app put there, such as a link that leads elsewhere, cannot reach this server.
  */
 export function createVolumeFiles(engine: Engine) {
-  const releaseOf = ({ work_id }: VolumePlace) => `files_${work_id.split('_').at(-1)}`
+  const releaseOf = ({ work_id }: VolumePlace) => `${RELEASE_PREFIX}${work_id.split('_').at(-1)}`
 
   async function imageOf(signal: AbortSignal): Promise<string> {
     // The image of the edge is on every server, and has GNU tar as every Debian has.

@@ -3,6 +3,8 @@ import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { createTestApi, type TestApi } from '#test/support/api'
 import { commitShop, SHOP_URL } from '#test/support/shop'
+import { EDGE_IMAGE } from '#server/platform/ingress/image'
+import { testWorkload } from '#test/support/workload'
 import { type PretendedVolumes, pretendVolumes } from './pretend-volumes.ts'
 
 let api: TestApi
@@ -124,6 +126,43 @@ describe('a container beside a volume that the engine did not remove', () => {
     const { body } = await restore(backup_id, { mode: 'in_place' })
     expect((await show(`/api/system/jobs/${body.data.job_id}`))?.status ?? body).toBe('succeeded')
     expect((await api.fakes.engine.instances({})).map(({ owner }) => owner.kind)).toEqual(['app'])
+  })
+  it('goes once nothing of the kind is under way, and no container of an owner that is not known does', async () => {
+    const { project_id } = api.services.apps.find(app_id)!
+    const network = `ptr-${project_id.replace('prj_', '')}`
+    const leave = (release_id: string) =>
+      api.fakes.engine.ensureRelease(
+        testWorkload({
+          owner: { kind: 'task', id: 'x' },
+          release_id,
+          image: EDGE_IMAGE,
+          network,
+          project_id,
+        }),
+        new AbortController().signal,
+      )
+    api.fakes.engine.addImage(EDGE_IMAGE)
+    await leave('files_left')
+    await leave('rel_other')
+    const tasks = async () =>
+      (await api.fakes.engine.instances({})).flatMap(({ owner, release_id }) =>
+        owner.kind === 'task' ? release_id : [],
+      )
+    const { reconcile } = api.services.deployments.reconciler
+    const job = {
+      kind: 'backup.verify',
+      lane: 'x',
+      subject: 'bkp_x',
+      project_id,
+      payload: { backup_id: 'bkp_x' },
+    }
+    await api.services.jobs.stop()
+    api.kernel.db.tx(() => void api.services.jobs.enqueue(job))
+    await reconcile()
+    expect((await tasks()).toSorted()).toEqual(['files_left', 'rel_other'])
+    api.kernel.db.tx(() => api.services.jobs.cancel(api.services.jobs.findBySubject('bkp_x')!.id))
+    await reconcile()
+    expect(await tasks()).toEqual(['rel_other'])
   })
 })
 
