@@ -8,7 +8,7 @@ import type { CertificatePorts, VerifiedDomain } from './ports.ts'
 import { createCertificates } from './service.ts'
 
 export interface CertificateNeeds {
-  domains: Pick<Domains, 'proven' | 'provenById' | 'exists' | 'appsOf'>
+  domains: Pick<Domains, 'proven' | 'provenAt' | 'provenById' | 'exists' | 'appsOf'>
   deployments: { refreshRoutesSoon(app_id: string): void }
   projects: Pick<Projects, 'default'>
   settings: Pick<SettingsService, 'acme' | 'dns' | 'dnsProvider' | 'domain'>
@@ -75,6 +75,10 @@ export function createCertificatesDomain(base: Base, use: CertificateNeeds): Cer
     domains: (project_id) => [
       ...use.domains.proven(project_id).map(verified),
       ...dashboard().filter((domain) => project_id === undefined || domain.project_id === project_id),
+    ],
+    domainsAt: (project_id, names) => [
+      ...use.domains.provenAt(project_id, names).map(verified),
+      ...dashboard().filter((domain) => domain.project_id === project_id),
     ],
     domain(id) {
       const row = use.domains.provenById(id)

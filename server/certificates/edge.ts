@@ -1,4 +1,5 @@
 import type { Log } from '#server/kernel/log'
+import { createPace } from '#server/kernel/pace'
 import type { Secrets } from '#server/kernel/secrets'
 import { checkCertificate } from '#server/platform/ingress/certificates'
 import type { Certificate, Ingress } from '#server/platform/ingress/ingress'
@@ -73,7 +74,7 @@ interface Known {
 }
 interface Assigned {
   row: ServingCertificate
-  names: string[]
+  names: Set<string>
   domain_ids: string[]
 }
 
@@ -100,21 +101,43 @@ export function createEdgeCertificates({
   let shown: ReadonlySet<string> | undefined
   let queue: Promise<unknown> = Promise.resolve()
 
-  /** In one project, or in all: a certificate serves names of its own project only. */
-  function assign(project_id?: string, without?: string): Map<string, Assigned> {
+  /**
+   * In one project, or in all: a certificate serves names of its own project only. Ends a step with each domain, so
+   * that who has others to serve can rest between them.
+   */
+  function* steps(project_id?: string, without?: string): Generator<void, Map<string, Assigned>> {
     const fitting = index(repository.usable(project_id).filter(({ id }) => id !== without))
+    yield
     const assigned = new Map<string, Assigned>()
     for (const domain of ports.domains(project_id)) {
       for (const name of [domain.hostname, ...domain.aliases]) {
         const row = choose(domain, fitting(domain, name))
         if (!row) continue
-        const entry = assigned.get(row.id) ?? { row, names: [], domain_ids: [] }
-        if (!entry.names.includes(name)) entry.names.push(name)
+        const entry = assigned.get(row.id) ?? { row, names: new Set(), domain_ids: [] }
+        entry.names.add(name)
         if (name === domain.hostname) entry.domain_ids.push(domain.id)
         assigned.set(row.id, entry)
       }
+      yield
     }
     return assigned
+  }
+  /** What each certificate serves, worked out in one piece. */
+  function assign(...of: Parameters<typeof steps>): Map<string, Assigned> {
+    for (const work = steps(...of); ; ) {
+      const { done, value } = work.next()
+      if (done) return value
+    }
+  }
+  /** The same in pieces. What is changed meanwhile is looked at by the call that follows each change. */
+  async function assignInPieces(project_id: string | undefined): Promise<Map<string, Assigned>> {
+    const pace = createPace(project_id ?? '')
+    for (const work = steps(project_id); ; ) {
+      const { done, value } = work.next()
+      if (done) return value
+      const rest = pace.rest()
+      if (rest) await rest
+    }
   }
   function render({ row: { id }, names }: Assigned): Certificate {
     const { chain, private_key } = repository.find(id)!
@@ -124,7 +147,7 @@ export function createEdgeCertificates({
   const knownOf = ({ row, names, domain_ids }: Assigned, key: string): Known => ({
     key,
     project_id: row.project_id,
-    names,
+    names: [...names],
     domain_ids,
   })
   const remember = (id: string, entry: Known | undefined) => {
@@ -146,7 +169,7 @@ export function createEdgeCertificates({
     }
   }
   async function sync(project_id?: string): Promise<void> {
-    const desired = assign(project_id)
+    const desired = await assignInPieces(project_id)
     const failed: string[] = []
     const served: string[] = []
     for (const [id, entry] of desired) {
@@ -185,8 +208,8 @@ export function createEdgeCertificates({
     hostnames: (id: string): string[] => [...(known.get(id)?.names ?? [])].sort(),
     /** Names that would be left without any certificate if this one were gone. */
     orphans({ id, project_id }: Pick<CertificateRow, 'id' | 'project_id'>): string[] {
-      const served = new Set([...assign(project_id, id).values()].flatMap(({ names }) => names))
-      return (assign(project_id).get(id)?.names ?? []).filter((name) => !served.has(name)).sort()
+      const served = new Set([...assign(project_id, id).values()].flatMap(({ names }) => [...names]))
+      return [...(assign(project_id).get(id)?.names ?? [])].filter((name) => !served.has(name)).sort()
     },
     /** Whether the edge shows a certificate for a name. */
     isServed: (name: string): boolean =>

@@ -15,7 +15,7 @@ export const namesOfDomain = ({ hostname, aliases }: VerifiedDomain): string[] =
 export function createHostnames(ports: CertificatePorts) {
   function unverified(project_id: string, names: readonly string[], by_hand: boolean): string | undefined {
     const verified = ports
-      .domains(project_id)
+      .domainsAt(project_id, names)
       .filter(({ of_installation }) => !(by_hand && of_installation))
       .flatMap(namesOfDomain)
     return names.find((name) => !verified.some((own) => covers(own, name)))

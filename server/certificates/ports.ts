@@ -31,6 +31,8 @@ export interface CertificatePorts {
   txtValues(name: string, signal: AbortSignal): Promise<string[]>
   /** Verified domains: all, or those of one project. */
   domains(project_id?: string): VerifiedDomain[]
+  /** Verified domains of a project that have one of these names, or a wildcard above one. */
+  domainsAt(project_id: string, names: readonly string[]): VerifiedDomain[]
   domain(id: string): VerifiedDomain | undefined
   /** Whether a domain exists, verified or not. */
   isThere(id: string): boolean

@@ -148,7 +148,7 @@ export function createCertificates(options: CertificateOptions) {
   /** What was made for a domain that is gone goes to another one of its name, and with the last of them. */
   function release(row: CertificateRow): void {
     const heir = ports
-      .domains(row.project_id)
+      .domainsAt(row.project_id, namesIn(row))
       .find(
         (domain) =>
           domain.ssl_mode === row.source && namesOfDomain(domain).some((name) => namesIn(row).includes(name)),

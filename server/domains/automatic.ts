@@ -39,7 +39,6 @@ export interface AutomaticOptions {
   db: Db
   clock: Clock
   repository: DomainRepository
-  appName(app_id: string): string
   reserved(): ReservedNames
   /** How names below the base domain get their certificates: `acme` where an authority can issue them. */
   automaticMode(): 'off' | 'acme'
@@ -64,7 +63,6 @@ export function createAutomaticDomains({
   db,
   clock,
   repository,
-  appName,
   reserved,
   automaticMode,
   certify,
@@ -145,24 +143,16 @@ export function createAutomaticDomains({
       if (row) db.afterCommit(() => certify(row.id))
     },
     /**
-     * Moves the automatic names of all apps below the base domain. Returns the apps that moved. Call it when
-     * their names are free.
+     * Moves the automatic names of all apps and their services below the base domain, by one statement: there may be
+     * tens of thousands. Returns the apps that moved. Call it when their names are free.
      */
     rebase: (): string[] =>
       db.tx(() => {
-        const moved = repository
-          .automatic()
-          .map(({ app_id }) => app_id)
-          .filter((app_id) => repository.renameAutomatic(app_id, nameOf(appName(app_id)), clock.iso()))
-        for (const app_id of moved) {
-          renameServices(app_id, appName(app_id))
-          const row = repository.automaticOf(app_id)!
-          // A mode that somebody chose stays; the two that this file gives follow the base domain.
-          if (row.ssl_mode === 'off' || row.ssl_mode === 'acme')
-            repository.update(row.id, { ssl_mode: automaticMode() }, clock.iso())
-          db.afterCommit(() => certify(row.id))
-        }
-        return moved
+        const moved = repository.rebaseAutomatic(reserved().base_domain, automaticMode(), clock.iso())
+        db.afterCommit(() => {
+          for (const { id, ssl_mode } of moved) if (ssl_mode !== 'off') certify(id)
+        })
+        return [...new Set(moved.map(({ app_id }) => app_id))]
       }),
   }
 }

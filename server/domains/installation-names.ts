@@ -6,13 +6,17 @@ import type { DomainRepository } from './repository.ts'
 const MOST_NAMED = 3
 const isWithin = (name: string, parent: string) => name === parent || name.endsWith(`.${parent}`)
 const bareOf = (hostname: string) => hostname.replace(/^\*\./, '')
+/** A name and those above it. */
+function namesFrom(hostname: string): string[] {
+  const labels = hostname.split('.')
+  return labels.map((_, at) => labels.slice(at).join('.'))
+}
 
 /**
  * What an administrator may name the installation after: nothing that a project has proven to be its own.
  * Call these in the transaction of the change.
  */
 export interface InstallationNamePorts {
-  app(id: string): { name: string } | undefined
   reserved(): ReservedNames
   /** Whether there are projects beside this one. */
   hasOtherProjects(project_id: string): boolean
@@ -20,27 +24,33 @@ export interface InstallationNamePorts {
 
 export function createInstallationNames(
   repository: DomainRepository,
-  { app, reserved, hasOtherProjects }: InstallationNamePorts,
+  { reserved, hasOtherProjects }: InstallationNamePorts,
 ) {
   /**
    * Automatic names below this base domain that something else has, or that lie in the names of another
    * project.
    */
   const takenBelow = (base_domain: string): string[] => {
-    const claims = repository.proven()
+    const claims = new Set<string>()
+    /** Projects by the names that they have, and by those that lie above these. */
+    const [owners, above] = [new Map<string, Set<string>>(), new Map<string, Set<string>>()]
+    const add = (to: Map<string, Set<string>>, name: string, project_id: string) =>
+      to.set(name, (to.get(name) ?? new Set()).add(project_id))
+    for (const { hostname, project_id } of repository.proven()) {
+      claims.add(hostname)
+      add(owners, bareOf(hostname), project_id)
+      for (const name of namesFrom(bareOf(hostname))) add(above, name, project_id)
+    }
+    const hasOther = (found: ReadonlySet<string> | undefined, project_id: string) =>
+      found !== undefined && (found.size > 1 || !found.has(project_id))
     const { dashboard_domains } = reserved()
-    return repository.automatic().flatMap(({ app_id, project_id }) => {
-      const { name } = app(app_id)!
-      const desired = `${name}.${base_domain}`
+    return repository.automatic().flatMap(({ hostname, project_id }) => {
+      const desired = `${hostname.slice(0, hostname.indexOf('.'))}.${base_domain}`
       const is_taken =
         dashboard_domains.includes(desired) ||
-        claims.some((claim) => {
-          const bare = bareOf(claim.hostname)
-          return (
-            claim.hostname === desired ||
-            (claim.project_id !== project_id && (isWithin(desired, bare) || isWithin(bare, desired)))
-          )
-        })
+        claims.has(desired) ||
+        hasOther(above.get(desired), project_id) ||
+        namesFrom(desired).some((name) => hasOther(owners.get(name), project_id))
       return is_taken ? [desired] : []
     })
   }

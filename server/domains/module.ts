@@ -19,7 +19,7 @@ interface Needs {
   certificates: Pick<Certificates, 'follow' | 'isServed' | 'moved'>
   deployments: Pick<DeploymentsDomain, 'refreshRoutesSoon'>
   projects: Pick<Projects, 'hasOthers' | 'quota'>
-  redirects: Pick<Redirects, 'rulesOf' | 'requireNoLoop'>
+  redirects: Pick<Redirects, 'rulesOf' | 'ruled' | 'requireNoLoop'>
   settings: Pick<SettingsService, 'dns'>
 }
 
@@ -62,6 +62,7 @@ export default defineModule({
         },
         resolvers: () => use.settings.dns().resolvers,
         redirects: (domain_ids) => use.redirects.rulesOf(domain_ids),
+        ruled: (project_id) => use.redirects.ruled(project_id),
         requireNoLoop: (routes) => use.redirects.requireNoLoop(routes, 'www'),
       },
     }),

@@ -26,6 +26,8 @@ export interface DomainPorts {
   isSecured(hostname: string): boolean
   /** Enabled rules of these domains, of each in the order in which they are tried. */
   redirects(domain_ids: readonly string[]): (domain_id: string) => RouteRedirect[]
+  /** Domains of a project that have enabled rules. */
+  ruled(project_id: string): string[]
   /** Throws 422 when these routes would send clients in a circle. */
   requireNoLoop(routes: readonly Route[]): void
   reserved(): ReservedNames

@@ -1,70 +1,12 @@
-import { own } from '#server/kernel/own'
 import type { Db } from '#server/kernel/db'
 import { forgetSome } from '#server/kernel/forget'
 import { type Page, selectPage, type Wanted, type Span } from '#server/kernel/page'
 import { storedText } from './hostname.ts'
-import type { Domain, DomainStatus } from './schema.ts'
+import { createDomainPlaces } from './places.ts'
+import { CHANGEABLE, COLUMNS, type DomainColumns, type DomainRow, NAMED } from './row.ts'
+import type { DomainStatus } from './schema.ts'
 
-/** A row of `domains`; JSON columns are read by `rulesOf` and `findingOf`. */
-export interface DomainRow {
-  id: string
-  app_id: string
-  project_id: string
-  hostname: string
-  counterpart: string | null
-  kind: Domain['kind']
-  status: DomainStatus
-  path: string
-  strip_path: number
-  port: number | null
-  /** Service of a compose app that it leads to; null for the one with the app's own name. */
-  service: string | null
-  ssl_mode: Domain['ssl_mode']
-  force_https: number
-  www: Domain['www']
-  maintenance: number
-  headers: string
-  hsts: string | null
-  ip_allow: string
-  error_pages: string
-  basic_auth: string | null
-  body_limit_bytes: number | null
-  request_timeout_seconds: number | null
-  token: string
-  finding: string | null
-  checks: number
-  checked_at: string | null
-  next_check_at: string | null
-  verified_at: string | null
-  created_at: string
-  updated_at: string
-}
-
-/** Columns that change after a domain was added; keys of an update come from this list only. */
-const CHANGEABLE = [
-  'counterpart',
-  'path',
-  'strip_path',
-  'port',
-  'service',
-  'ssl_mode',
-  'force_https',
-  'www',
-  'maintenance',
-  'headers',
-  'hsts',
-  'ip_allow',
-  'error_pages',
-  'basic_auth',
-  'body_limit_bytes',
-  'request_timeout_seconds',
-  'finding',
-  'checks',
-  'checked_at',
-  'next_check_at',
-  'verified_at',
-] as const
-export type DomainColumns = Partial<Pick<DomainRow, (typeof CHANGEABLE)[number]>>
+export type { DomainColumns, DomainRow } from './row.ts'
 
 /** The name without its wildcard. */
 const bare = (column: string) =>
@@ -80,9 +22,6 @@ export type ProvenDomain = Pick<
   'id' | 'project_id' | 'hostname' | 'ssl_mode' | 'www' | 'counterpart'
 >
 const PROVEN = `status IN ('verified', 'active')`
-/** Rows for one of `@names`. */
-const NAMED =
-  '(hostname IN (SELECT value FROM json_each(@names)) OR counterpart IN (SELECT value FROM json_each(@names)))'
 /** Rows whose `bare` is `@name` or below it. */
 const AT_OR_BELOW = `(bare = @name OR substr(bare, -length(@name) - 1) = '.' || @name)`
 /** Rows whose `bare` is `@name`, or above or below it. */
@@ -92,30 +31,8 @@ const bareNames = (
   condition: string,
 ) => `SELECT id, hostname, counterpart, project_id, ${bare('hostname')} AS bare FROM domains WHERE project_id <> @project_id AND ${condition}
   UNION ALL SELECT id, hostname, counterpart, project_id, counterpart FROM domains WHERE project_id <> @project_id AND counterpart IS NOT NULL AND ${condition}`
-const COLUMNS = [
-  'id',
-  'app_id',
-  'project_id',
-  'hostname',
-  'kind',
-  'status',
-  'token',
-  ...CHANGEABLE,
-  'created_at',
-  'updated_at',
-]
-
-/** Columns that a route can do without, as those of a domain without such rules. */
-const PLAIN: Record<string, string> = Object.fromEntries(
-  Object.entries({
-    headers: "'{}'",
-    error_pages: "'{}'",
-    ip_allow: "'[]'",
-    hsts: 'NULL',
-    finding: 'NULL',
-  }).map(([name, value]) => [name, `${value} AS ${name}`]),
-)
-
+/** The first label of an automatic name, which says what it is of, with its dot. */
+const LABEL = `substr(hostname, 1, instr(hostname, '.'))`
 /** SQL of domains and nothing else. */
 export function createDomainRepository(db: Db) {
   return {
@@ -144,6 +61,16 @@ export function createDomainRepository(db: Db) {
           `SELECT ${CERTIFIED} FROM domains WHERE ${PROVEN} AND (@project_id IS NULL OR project_id = @project_id)`,
         )
         .all({ project_id: project_id ?? null }) as ProvenDomain[],
+    /** The same of a project that have one of these names, or a wildcard above one. */
+    provenAt: (project_id: string, names: readonly string[]) =>
+      db
+        .sql(
+          `SELECT ${CERTIFIED} FROM domains WHERE ${PROVEN} AND +project_id = @project_id AND ${NAMED} ORDER BY rowid`,
+        )
+        .all({
+          project_id,
+          names: JSON.stringify(names.flatMap((name) => [name, name.replace(/^[^.]*/, '*')])),
+        }) as ProvenDomain[],
     provenById: (id: string) =>
       db.sql(`SELECT ${CERTIFIED} FROM domains WHERE ${PROVEN} AND id = ?`).get(id) as
         | ProvenDomain
@@ -178,18 +105,9 @@ export function createDomainRepository(db: Db) {
      */
     ofNames: (names: readonly string[], project_id: string) =>
       db
-        .sql(`SELECT * FROM domains WHERE project_id = @project_id AND ${NAMED} ORDER BY rowid`)
+        .sql(`SELECT * FROM domains WHERE +project_id = @project_id AND ${NAMED} ORDER BY rowid`)
         .all({ names: JSON.stringify(names), project_id }) as DomainRow[],
-    /**
-     * Domains of these projects, undefined means all, without what has no part in where a request goes: their
-     * headers and pages may be megabytes.
-     */
-    placesOf: (project_ids: readonly string[] | undefined) =>
-      db
-        .sql(
-          `SELECT ${COLUMNS.map((name) => own(PLAIN, name) ?? name).join(', ')} FROM domains WHERE @ids IS NULL OR project_id IN (SELECT value FROM json_each(@ids)) ORDER BY rowid`,
-        )
-        .all({ ids: project_ids ? JSON.stringify(project_ids) : null }) as DomainRow[],
+    ...createDomainPlaces(db),
     insert: (row: DomainRow) =>
       db
         .sql(
@@ -206,7 +124,7 @@ export function createDomainRepository(db: Db) {
     /** Domains of a project that claim one of these names, proven or not, whatever their path. */
     claiming: (names: readonly string[], project_id: string) =>
       db
-        .sql(`SELECT * FROM domains WHERE project_id = @project_id AND status <> 'failed' AND ${NAMED}`)
+        .sql(`SELECT * FROM domains WHERE +project_id = @project_id AND status <> 'failed' AND ${NAMED}`)
         .all({ names: JSON.stringify(names), project_id }) as DomainRow[],
     /** Domains of all projects that have proven one of these names. */
     having: (names: readonly string[]) =>
@@ -288,12 +206,23 @@ export function createDomainRepository(db: Db) {
       db
         .sql('UPDATE OR IGNORE domains SET hostname = ?, updated_at = ? WHERE id = ? AND hostname <> ?')
         .run(hostname, at, id, hostname).changes === 1,
-    /** Apps with an automatic name. */
+    /**
+     * Moves automatic names below another base domain, but for one that is taken there; a mode that somebody chose
+     * stays.
+     */
+    rebaseAutomatic: (base_domain: string, ssl_mode: string, at: string) =>
+      db
+        .sql(
+          `UPDATE OR IGNORE domains SET hostname = ${LABEL} || @base_domain, updated_at = @at,
+             ssl_mode = iif(ssl_mode IN ('off', 'acme'), @ssl_mode, ssl_mode)
+           WHERE kind = 'automatic' AND hostname <> ${LABEL} || @base_domain RETURNING id, app_id, ssl_mode`,
+        )
+        .all({ base_domain, ssl_mode, at }) as Pick<DomainRow, 'id' | 'app_id' | 'ssl_mode'>[],
+    /** Automatic names of apps. */
     automatic: () =>
-      db.sql(`SELECT app_id, project_id FROM domains WHERE kind = 'automatic' AND service IS NULL`).all() as {
-        app_id: string
-        project_id: string
-      }[],
+      db
+        .sql(`SELECT hostname, project_id FROM domains WHERE kind = 'automatic' AND service IS NULL`)
+        .all() as Pick<DomainRow, 'hostname' | 'project_id'>[],
     /** Every name that a project has proven by itself. */
     proven: () =>
       db

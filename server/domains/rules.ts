@@ -32,19 +32,20 @@ export function createDomainRules(repository: DomainRepository, ports: DomainPor
       throw invalid('hsts', 'and a header Strict-Transport-Security cannot both be set.')
   }
   const rulesOf = (rows: readonly DomainRow[]) => ports.redirects(rows.map(({ id }) => id))
+  const plan = (rows: DomainRow[]): Route[] =>
+    plannedRoutes(
+      rows.toSorted((a, b) => Number(isProven(b)) - Number(isProven(a))),
+      { addresses: [], port: 0, redirects: rulesOf(rows), isSecured: () => true },
+    )
   /**
    * The routes of all domains of these projects as they would be, proven or not: of two projects that want a
    * name the one that has it comes first.
    */
-  const planned = (project_ids: readonly string[] | undefined): Route[] => {
-    const rows = repository.placesOf(project_ids).sort((a, b) => Number(isProven(b)) - Number(isProven(a)))
-    return plannedRoutes(rows, {
-      addresses: [],
-      port: 0,
-      redirects: rulesOf(rows),
-      isSecured: () => true,
-    })
-  }
+  const planned = (project_ids: readonly string[] | undefined): Route[] =>
+    plan(repository.placesOf(project_ids))
+  /** The same of a project, without what has no part in where its redirects lead: it may have many domains. */
+  const plannedWithRules = (project_id: string): Route[] =>
+    plan(repository.placesBeside(project_id, ports.ruled(project_id)))
   /** A rule outside of the domain's path would never get a request. */
   const checkReach = ({ id, path }: DomainRow) => {
     const lost =
@@ -73,7 +74,7 @@ export function createDomainRules(repository: DomainRepository, ports: DomainPor
       if (error instanceof IngressError) throw new ApiError('VALIDATION_ERROR', error.message)
       throw error
     }
-    ports.requireNoLoop(planned([row.project_id]))
+    ports.requireNoLoop(plannedWithRules(row.project_id))
   }
   const requireUnreserved = ({ hostname, counterpart }: DomainRow) => {
     const refused = reservedReason(hostname, ports.reserved())
@@ -81,5 +82,5 @@ export function createDomainRules(repository: DomainRepository, ports: DomainPor
     const other = counterpart === null ? undefined : reservedReason(counterpart, ports.reserved())
     if (other !== undefined) throw invalid('www', `would take ${counterpart}, which ${other}`)
   }
-  return { checkRules, checkReach, checkPlan, requireUnreserved, rulesOf, planned }
+  return { checkRules, checkReach, checkPlan, requireUnreserved, rulesOf, planned, plannedWithRules }
 }

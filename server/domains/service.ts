@@ -54,7 +54,7 @@ export function createDomains(options: DomainOptions) {
       },
     })
   const rules = createDomainRules(repository, ports)
-  const { checkRules, checkPlan, requireUnreserved, rulesOf, planned } = rules
+  const { checkRules, checkPlan, requireUnreserved, rulesOf, planned, plannedWithRules } = rules
   const published = (row: DomainRow) =>
     db.afterCommit(() => {
       ports.refreshRoutes(row.app_id)
@@ -66,7 +66,6 @@ export function createDomains(options: DomainOptions) {
     db,
     clock,
     repository,
-    appName: (app_id) => ports.app(app_id)!.name,
     reserved: ports.reserved,
     automaticMode: ports.automaticMode,
     certify(id) {
@@ -189,9 +188,11 @@ export function createDomains(options: DomainOptions) {
     /** Proven domains, for certificates: all, or those of one project. */
     proven: repository.provenNames,
     provenById: repository.provenById,
+    provenAt: repository.provenAt,
     exists: (id: string): boolean => repository.projectOf(id) !== undefined,
     appsOf: repository.appsOf,
     planned,
+    plannedWithRules,
     find: repository.find,
     list(actor: Actor, filter: { app_id?: Wanted; status?: Wanted; q?: string }, paging: Paging) {
       const { rows, total } = repository.page(visibleProjects(actor), filter, ...limits(paging))

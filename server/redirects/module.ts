@@ -11,7 +11,7 @@ export default defineModule({
   create: (
     base: Base,
     use: {
-      domains: Pick<Domains, 'find' | 'planned'>
+      domains: Pick<Domains, 'find' | 'planned' | 'plannedWithRules'>
       deployments: Pick<DeploymentsDomain, 'refreshRoutesSoon'>
     },
   ) =>
@@ -20,6 +20,7 @@ export default defineModule({
       ports: {
         domain: (id) => use.domains.find(id),
         routes: (project_ids) => use.domains.planned(project_ids),
+        routesWithRules: (project_id) => use.domains.plannedWithRules(project_id),
         refreshRoutes: (app_id) => use.deployments.refreshRoutesSoon(app_id),
       },
     }),

@@ -55,6 +55,12 @@ export function createRedirectRepository(db: Db) {
           'SELECT * FROM redirects WHERE enabled = 1 AND domain_id IN (SELECT value FROM json_each(?)) ORDER BY priority, rowid',
         )
         .all(JSON.stringify(domain_ids)) as RedirectRow[],
+    /** Domains of a project that have enabled rules. */
+    ruled: (project_id: string) =>
+      db
+        .sql('SELECT DISTINCT domain_id FROM redirects WHERE project_id = ? AND enabled = 1')
+        .pluck()
+        .all(project_id) as string[],
     ofKind: (domain_id: string, kind: Redirect['kind']) =>
       db
         .sql('SELECT * FROM redirects WHERE domain_id = ? AND kind = ? ORDER BY rowid')

@@ -25,6 +25,8 @@ export interface RedirectPorts {
    * Routes of all domains of these projects, with their rules, proven or not; undefined means all projects.
    */
   routes(project_ids: readonly string[] | undefined): Route[]
+  /** The same of a project, without what has no part in where its rules lead. */
+  routesWithRules(project_id: string): Route[]
   /** Applies an app's domains to the edge, after the commit. */
   refreshRoutes(app_id: string): void
 }
@@ -116,7 +118,7 @@ export function createRedirects({ db, clock, events, audit, ports }: RedirectOpt
   ): void => {
     const of = (after ?? before)!
     if (after?.enabled) {
-      const routes = ports.routes([of.project_id])
+      const routes = ports.routesWithRules(of.project_id)
       requireReached(routes, after)
       requireNoLoop(routes)
     }
@@ -203,6 +205,7 @@ export function createRedirects({ db, clock, events, audit, ports }: RedirectOpt
 
   return {
     requireNoLoop,
+    ruled: repository.ruled,
     /** Rules of the domains that the caller can see, newest first; and what an address would be answered. */
     list(actor: Actor, filter: { domain_id?: Wanted; app_id?: Wanted; test?: string }, paging: Paging) {
       const { rows, total } = repository.page(visibleProjects(actor), filter, ...limits(paging))

@@ -1,5 +1,6 @@
 import { createAudit } from '#server/audit/service'
 import type { AcmeRules, VerifiedDomain } from '#server/certificates/ports'
+import { covers } from '#server/certificates/schema'
 import { type Certificates, createCertificates } from '#server/certificates/service'
 import type { Actor } from '#server/kernel/access'
 import { createEvents, type PlatformEvent } from '#server/kernel/events'
@@ -87,6 +88,12 @@ export function createWorld(): CertificateWorld {
       txtValues: async (name) => [...(dns.records.get(name) ?? [])],
       domains: (project_id) =>
         domains.filter((domain) => project_id === undefined || domain.project_id === project_id),
+      domainsAt: (project_id, names) =>
+        domains.filter(
+          (domain) =>
+            domain.project_id === project_id &&
+            [domain.hostname, ...domain.aliases].some((own) => names.some((name) => covers(own, name))),
+        ),
       domain: (id) => domains.find((domain) => domain.id === id),
       isThere: (id) => domains.some((domain) => domain.id === id),
       served: (ids) => void served.push(...ids),
