@@ -225,16 +225,16 @@ export function createReleases(
      * Secrets of what may still print them: the newest releases of an app, and those that can be rolled back
      * to. What cannot be read cannot be printed either.
      */
-    secretValues(app_id: string): string[] {
+    *secretValues(app_id: string): Generator<readonly string[]> {
       const rows = db
         .sql(
           'SELECT id, variables FROM releases WHERE app_id = ? AND variables IS NOT NULL ORDER BY rowid DESC LIMIT 8',
         )
         .all(app_id) as { id: string; variables: string }[]
-      return openReadable(
-        secrets,
-        rows.map(({ id, variables }) => [variables, sealedFor.variables(id)] as const),
-      ).flatMap((text) => secretValuesOf(JSON.parse(text) as ReleaseVariables))
+      for (const { id, variables } of rows)
+        yield openReadable(secrets, [[variables, sealedFor.variables(id)]]).flatMap((text) =>
+          secretValuesOf(JSON.parse(text) as ReleaseVariables),
+        )
     },
     replaceCredentials: createReplacement(db, secrets),
     /** What the engine mounts for the volumes of a release. */

@@ -9,7 +9,7 @@ import type { LogLine } from '#server/runtime-logs/schema'
 import { isOf } from './processes.ts'
 import { createAskedCommands } from './commands.ts'
 import { containerSpec, mainLimits } from './release-workload.ts'
-import { secretsOfApp, type DeployContext } from './work.ts'
+import { secretsOfApp, secretsOfAppSoon, type DeployContext } from './work.ts'
 import { newId } from '#server/kernel/ids'
 
 const MAX_OUTPUT = 1_048_576
@@ -33,6 +33,7 @@ export function createRuntime(context: DeployContext) {
   const { engine, releases, clock, commands } = context
   const app = (id: string) => context.apps.get(id)
   const secretsOf = (app_id: string): string[] => secretsOfApp(context, app_id)
+  const secretsSoon = (app_id: string): Promise<string[]> => secretsOfAppSoon(context, app_id)
   const asked = createAskedCommands()
   /** The same for other domains, which take errors of the engine as they are; lines come without secrets. */
   const runCommand = async (
@@ -50,7 +51,7 @@ export function createRuntime(context: DeployContext) {
     const release = live_release_id ? releases.find(live_release_id) : undefined
     if (!release)
       throw conflict('This app has never been live, so there is no image to run a command in. Deploy it.')
-    const redact = await redactorSoon(secretsOf(app_id))
+    const redact = await redactorSoon(await secretsSoon(app_id))
     const { command, purpose, timeout_ms, onLine } = requested
     const { shell_command: _own, ...spec } = containerSpec(releases, release, place)
     const alone = context.apps.beyond(app_id, spec.limits)
@@ -139,6 +140,7 @@ export function createRuntime(context: DeployContext) {
       }),
     /** Values that no log of the app may show. */
     secretsOf,
+    secretsSoon,
     runCommand,
     /** Whether a command of an app has no room in the quotas of its project until others have ended. */
     hasToWait(app_id: string): boolean {
@@ -156,7 +158,7 @@ export function createRuntime(context: DeployContext) {
     redact: (app_id: string, text: string): string => redactor(secretsOf(app_id))(text),
     /** The same, with others served while it is worked out what the secrets are. */
     redactSoon: async (app_id: string, text: string): Promise<string> =>
-      (await redactorSoon(secretsOf(app_id)))(text),
+      (await redactorSoon(await secretsSoon(app_id)))(text),
   }
 }
 export type Runtime = ReturnType<typeof createRuntime>

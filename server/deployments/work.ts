@@ -1,3 +1,4 @@
+import { setImmediate } from 'node:timers/promises'
 import type { Configuration } from '#server/apps/configuration'
 import type { AppEventName } from '#server/apps/machine'
 import type { AppStatus } from '#server/apps/schema'
@@ -126,8 +127,8 @@ export interface DeployPorts {
   followServices(app_id: string, main: string | undefined, names: readonly string[]): void
   /** Removes the volumes that only this app mounts, with what is in them. */
   removeVolumes(app_id: string): Promise<void>
-  /** Values of the app, as they are now, that must not show up in any log. */
-  secretValues(app: DeployedApp): string[]
+  /** Values of the app, as they are now, that must not show up in any log; in parts that take some work each. */
+  secretValues(app: DeployedApp): Iterable<readonly string[]>
   /** What its source and its images are fetched with; its processes do not have it. */
   fetchSecrets(app: DeployedApp): string[]
   /** How the source in a folder is built and run. Throws a DetectionError when it is not understood. */
@@ -266,17 +267,30 @@ export function appToBuild(
   return { ...app, commit_sha, ...(rebuild && release ? { configuration: release.configuration } : {}) }
 }
 
+type WithSecrets = Pick<DeployContext, 'apps' | 'ports' | 'releases'>
+function* secretParts({ apps, ports, releases }: WithSecrets, app_id: string): Generator<readonly string[]> {
+  yield* ports.secretValues(apps.get(app_id))
+  yield* releases.secretValues(app_id)
+}
 /** Values that no log of an app may show: as they are now, and as its releases have them. */
-export const secretsOfApp = (
-  { apps, ports, releases }: Pick<DeployContext, 'apps' | 'ports' | 'releases'>,
-  app_id: string,
-): string[] => [...ports.secretValues(apps.get(app_id)), ...releases.secretValues(app_id)]
+export const secretsOfApp = (context: WithSecrets, app_id: string): string[] =>
+  [...secretParts(context, app_id)].flat()
+
+/** The same, with others served in between: they may be thousands of variables, and megabytes of files. */
+export async function secretsOfAppSoon(context: WithSecrets, app_id: string): Promise<string[]> {
+  const parts: (readonly string[])[] = []
+  for (const part of secretParts(context, app_id)) {
+    parts.push(part)
+    if (part.length > 0) await setImmediate()
+  }
+  return parts.flat()
+}
 
 /** Values that no log of a deployment, and no message of a job, may show. */
-export const secretsOfJobs = (
-  context: Pick<DeployContext, 'apps' | 'ports' | 'releases'>,
-  app_id: string,
-): string[] => [...secretsOfApp(context, app_id), ...context.ports.fetchSecrets(context.apps.get(app_id))]
+export const secretsOfJobs = (context: WithSecrets, app_id: string): string[] => [
+  ...secretsOfApp(context, app_id),
+  ...context.ports.fetchSecrets(context.apps.get(app_id)),
+]
 
 /** The network of the services of one app, in which they find each other by their names. */
 export const stackNetworkOf = (app_id: string) => `ptr-${app_id.replace('_', '-')}`

@@ -135,7 +135,9 @@ function createDeclared(
           {},
           ...followers.map((module) => module.app?.environment?.(own(module), app)),
         ) as Record<string, string>,
-      secrets: (app) => followers.flatMap((module) => module.app?.secrets?.(own(module), app) ?? []),
+      *secrets(app) {
+        for (const module of followers) yield module.app?.secrets?.(own(module), app) ?? []
+      },
       fetch_secrets: (app) =>
         followers.flatMap((module) => module.app?.fetch_secrets?.(own(module), app) ?? []),
     },

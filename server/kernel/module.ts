@@ -173,7 +173,8 @@ export interface Declared {
     history(app_id: string, signal: AbortSignal): Promise<void>
     removed(app_id: string): void
     environment(app: OwnedApp): Record<string, string>
-    secrets(app: OwnedApp): string[]
+    /** Values that no log of the app may show, of one module after the other. */
+    secrets(app: OwnedApp): Iterable<readonly string[]>
     fetch_secrets(app: OwnedApp): string[]
   }
 }

@@ -80,10 +80,36 @@ const MOST_KEPT_BYTES = 64 * 1024 ** 2
 const kept = new Map<string, TextMatcher>()
 let kept_bytes = 0
 
-const digestOf = (secrets: ReadonlySet<string>) =>
-  createHash('sha256')
-    .update(JSON.stringify([...secrets]))
-    .digest('base64')
+/** Characters that are hashed in one piece. */
+const HASHED_AT_ONCE = 2_000_000
+
+/** Says which secrets they are; a step ends with each piece of them. */
+function* digestInPieces(secrets: ReadonlySet<string>): Generator<void, string> {
+  const hash = createHash('sha256')
+  let left = HASHED_AT_ONCE
+  for (const secret of secrets) {
+    hash.update(`${secret.length} `).update(secret)
+    left -= secret.length
+    if (left > 0) continue
+    left = HASHED_AT_ONCE
+    yield
+  }
+  return hash.digest('base64')
+}
+function inOnePiece<T>(work: Generator<void, T>): T {
+  for (;;) {
+    const { done, value } = work.next()
+    if (done) return value
+  }
+}
+/** Lets others come between the pieces. */
+async function inPieces<T>(work: Generator<void, T>): Promise<T> {
+  for (;;) {
+    const { done, value } = work.next()
+    if (done) return value
+    await setImmediate()
+  }
+}
 
 function keep(digest: string, matcher: TextMatcher): TextMatcher {
   if (!kept.delete(digest)) kept_bytes += matcher.bytes
@@ -99,21 +125,15 @@ function keep(digest: string, matcher: TextMatcher): TextMatcher {
 /** Made once: followers and readers of a log ask again and again, and its secrets seldom change. */
 export function matcherOf(secrets: readonly string[]): TextMatcher {
   const distinct = new Set(secrets)
-  const digest = digestOf(distinct)
+  const digest = inOnePiece(digestInPieces(distinct))
   return keep(digest, kept.get(digest) ?? createTextMatcher(formsOf(distinct)))
 }
 
 /** Matchers that are being made, by their digests. */
-const making = new Map<string, Promise<void>>()
+const making = new Map<string, Promise<TextMatcher>>()
 
-async function make(digest: string, secrets: ReadonlySet<string>): Promise<void> {
-  const pieces = textMatcherInPieces(formsOf(secrets))
-  for (;;) {
-    const { done, value } = pieces.next()
-    if (done) return void keep(digest, value)
-    await setImmediate()
-  }
-}
+const make = async (digest: string, secrets: ReadonlySet<string>): Promise<TextMatcher> =>
+  keep(digest, await inPieces(textMatcherInPieces(formsOf(secrets))))
 
 /**
  * `redactor`, whose matcher is made a piece at a time where it is not known yet: of the megabyte that
@@ -121,13 +141,12 @@ async function make(digest: string, secrets: ReadonlySet<string>): Promise<void>
  */
 export async function redactorSoon(secrets: readonly string[]): Promise<(text: string) => string> {
   const distinct = new Set(secrets)
-  const digest = digestOf(distinct)
-  if (!kept.has(digest)) {
-    const made = making.get(digest) ?? make(digest, distinct).finally(() => making.delete(digest))
-    making.set(digest, made)
-    await made
-  }
-  return redactor(secrets)
+  const digest = await inPieces(digestInPieces(distinct))
+  const known = kept.get(digest)
+  if (known) return redactorWith(keep(digest, known))
+  const made = making.get(digest) ?? make(digest, distinct).finally(() => making.delete(digest))
+  making.set(digest, made)
+  return redactorWith(await made)
 }
 
 /**
@@ -136,8 +155,10 @@ export async function redactorSoon(secrets: readonly string[]): Promise<(text: s
  * `CUT_MARK`, its end goes whatever it is: else somebody who prints guesses could read a secret letter by
  * letter. Decision 0096; source: security.md 2.7.
  */
-export function redactor(secrets: readonly string[]): (text: string) => string {
-  const matcher = matcherOf(secrets)
+export const redactor = (secrets: readonly string[]): ((text: string) => string) =>
+  redactorWith(matcherOf(secrets))
+
+function redactorWith(matcher: TextMatcher): (text: string) => string {
   return (text) => {
     if (!text.endsWith(CUT_MARK)) return masked(matcher, text, text.length)
     const line = text.slice(0, -CUT_MARK.length)

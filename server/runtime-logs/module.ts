@@ -23,6 +23,10 @@ export default defineModule({
         if (base.modules.locate(noun, id) === undefined) return []
         return noun === 'app' ? use.deployments.runtime.secretsOf(id) : use.databases.secretsOf(id)
       },
+      async secretsSoon(noun, id) {
+        if (base.modules.locate(noun, id) === undefined) return []
+        return noun === 'app' ? use.deployments.runtime.secretsSoon(id) : use.databases.secretsOf(id)
+      },
       deploymentOf: (release_id) => use.deployments.deploymentOf(release_id),
       projectOf: ({ kind, id }) => base.modules.locate(kind === 'database' ? 'database' : 'app', id) ?? '',
       exists: (id) => base.modules.locate(id.startsWith('app_') ? 'app' : 'database', id) !== undefined,

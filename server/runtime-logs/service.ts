@@ -2,6 +2,7 @@ import { join } from 'node:path'
 import { setImmediate as pause } from 'node:timers/promises'
 import type { ChannelLog } from '#server/kernel/channels'
 import type { Clock } from '#server/kernel/clock'
+import type { Db } from '#server/kernel/db'
 import type { Log } from '#server/kernel/log'
 import { redactor, redactorSoon } from '#server/kernel/redact'
 import type { Engine } from '#server/platform/engine/engine'
@@ -18,6 +19,7 @@ const MAX_BYTES = 4 * 1024 ** 3
 type Noun = 'app' | 'database'
 
 export interface RuntimeLogsOptions {
+  db: Pick<Db, 'state'>
   engine: Engine
   clock: Clock
   log: Log
@@ -25,6 +27,8 @@ export interface RuntimeLogsOptions {
   limits(): { runtime_log_max_bytes: number; runtime_log_retention_days: number }
   /** Values that must not show up in the log of an owner. */
   secrets(noun: Noun, id: string): readonly string[]
+  /** The same, with others served while they are read. */
+  secretsSoon(noun: Noun, id: string): Promise<readonly string[]>
   deploymentOf(release_id: string): string | null
   exists(id: string): boolean
   projectOf(owner: Owner): string
@@ -37,13 +41,19 @@ export function createRuntimeLogs(options: RuntimeLogsOptions) {
     join(options.data_directory, 'logs', 'runtime'),
     () => limits().runtime_log_max_bytes,
   )
-  const redactOf = (noun: Noun, id: string) => redactor(options.secrets(noun, id))
+  let newest: { of: string; redact: (text: string) => string } | undefined
+  /** A channel reads a log page by page: what is secret is asked for again only once something was written. */
+  const redactOf = (noun: Noun, id: string) => {
+    const of = `${noun} ${id} ${options.db.state()}`
+    if (newest?.of !== of) newest = { of, redact: redactor(options.secrets(noun, id)) }
+    return newest.redact
+  }
   const collector = createCollector({
     ...options,
     store,
     shares: createPrintShares(clock),
-    redactor: ({ owner }) =>
-      redactorSoon(options.secrets(owner.kind === 'database' ? 'database' : 'app', owner.id)),
+    redactor: async ({ owner }) =>
+      redactorSoon(await options.secretsSoon(owner.kind === 'database' ? 'database' : 'app', owner.id)),
   })
   const oldest = () => new Date(clock.now() - limits().runtime_log_retention_days * DAY_MS).toISOString()
   /** What is kept can be read whatever the engine does, and whatever becomes of an instance meanwhile. */
@@ -56,7 +66,7 @@ export function createRuntimeLogs(options: RuntimeLogsOptions) {
     async read(noun: Noun, id: string, query: LineQuery): Promise<LogLine[]> {
       await attend(noun, id)
       store.flush(id)
-      const redact = await redactorSoon(options.secrets(noun, id))
+      const redact = await redactorSoon(await options.secretsSoon(noun, id))
       return readLines(store.segments, id, query, { redact, oldest_at: oldest() })
     },
     /** The log as a channel follows it. */

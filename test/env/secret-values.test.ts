@@ -31,3 +31,27 @@ it('what logs may not show of the variables of an app is found by opening each o
   const sealed = rows.flatMap((row) => Object.values(row)).filter((value) => value !== null)
   expect(opened).toBe(sealed.length)
 })
+
+it('what logs may not show of an app is the same read at once or with others served between its parts', async () => {
+  const developer = api.as('developer')
+  const app = (await developer.post('/api/apps', { name: 'shop', image: 'nginx:1.29' })).body.data
+  await developer.post(`/api/apps/${app.id}/env`, { key: 'KEY', value: 'first-secret', secret: true })
+  await developer.post(`/api/apps/${app.id}/mounts`, { path: '/etc/key', content: 'text of a file' })
+  await developer.post(`/api/apps/${app.id}/deploy`, {})
+  await api.services.jobs.idle()
+  await developer.put(`/api/apps/${app.id}/env/KEY`, { value: 'second-secret' })
+  const { runtime } = api.services.deployments
+  let turns = 0
+  let is_done = false
+  const count = () => {
+    turns += 1
+    if (!is_done) setImmediate(count)
+  }
+  setImmediate(count)
+  const soon = await runtime.secretsSoon(app.id)
+  is_done = true
+  expect(soon).toEqual(runtime.secretsOf(app.id))
+  for (const value of ['first-secret', 'second-secret', 'text of a file']) expect(soon).toContain(value)
+  // Variables, files and the release are a part each.
+  expect(turns).toBeGreaterThanOrEqual(3)
+})

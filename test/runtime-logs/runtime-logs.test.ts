@@ -42,6 +42,34 @@ const redeploy = async () => {
 }
 
 describe('what an app printed', () => {
+  it('is read page by page by a channel, and what is secret in it once, until something changes', async () => {
+    await api.as('developer').post(`/api/apps/${app_id}/env`, { key: 'KEY', value: 'a-secret', secret: true })
+    await print('one a-secret', 'another-one')
+    const { secrets } = api.kernel
+    const { open } = secrets
+    let opened = 0
+    secrets.open = (...given) => {
+      opened += 1
+      return open(...given)
+    }
+    const channel = api.services.runtime_logs.channel('app')
+    const pages = () =>
+      [0, 1, 2].map((seq) =>
+        channel
+          .after(app_id, seq, 1)
+          .map(({ text }) => text)
+          .join(),
+      )
+    expect(pages()).toEqual(['listening', 'one [redacted]', 'another-one'])
+    const at_first = opened
+    expect(at_first).toBeGreaterThan(0)
+    pages()
+    expect(opened).toBe(at_first)
+    await api
+      .as('developer')
+      .post(`/api/apps/${app_id}/env`, { key: 'MORE', value: 'another-one', secret: true })
+    expect(pages()).toEqual(['listening', 'one [redacted]', '[redacted]'])
+  })
   it('is there after a redeploy, a stop, a crash and while the engine is away, with where it came from', async () => {
     api.services.runtime_logs.start()
     await print('first release')
