@@ -2,6 +2,7 @@ import type { Db } from '#server/kernel/db'
 import { forgetSome } from '#server/kernel/forget'
 import { type Page, selectPage, type Wanted, type Span } from '#server/kernel/page'
 import { storedText } from './hostname.ts'
+import { createAutomaticNames } from './automatic-names.ts'
 import { createDomainPlaces } from './places.ts'
 import { CHANGEABLE, COLUMNS, type DomainColumns, type DomainRow, NAMED } from './row.ts'
 import type { DomainStatus } from './schema.ts'
@@ -31,8 +32,7 @@ const bareNames = (
   condition: string,
 ) => `SELECT id, hostname, counterpart, project_id, ${bare('hostname')} AS bare FROM domains WHERE project_id <> @project_id AND ${condition}
   UNION ALL SELECT id, hostname, counterpart, project_id, counterpart FROM domains WHERE project_id <> @project_id AND counterpart IS NOT NULL AND ${condition}`
-/** The first label of an automatic name, which says what it is of, with its dot. */
-const LABEL = `substr(hostname, 1, instr(hostname, '.'))`
+
 /** SQL of domains and nothing else. */
 export function createDomainRepository(db: Db) {
   return {
@@ -108,6 +108,7 @@ export function createDomainRepository(db: Db) {
         .sql(`SELECT * FROM domains WHERE +project_id = @project_id AND ${NAMED} ORDER BY rowid`)
         .all({ names: JSON.stringify(names), project_id }) as DomainRow[],
     ...createDomainPlaces(db),
+    ...createAutomaticNames(db),
     insert: (row: DomainRow) =>
       db
         .sql(
@@ -186,43 +187,6 @@ export function createDomainRepository(db: Db) {
         )
         .pluck()
         .all(now, ahead, JSON.stringify([...without]), of_each) as string[],
-    /** Gives the app's automatic domain another name; false when the name is taken. */
-    renameAutomatic: (app_id: string, hostname: string, at: string): boolean =>
-      db
-        .sql(
-          `UPDATE OR IGNORE domains SET hostname = ?, updated_at = ? WHERE app_id = ? AND kind = 'automatic' AND service IS NULL AND hostname <> ?`,
-        )
-        .run(hostname, at, app_id, hostname).changes === 1,
-    automaticOf: (app_id: string) =>
-      db
-        .sql(`SELECT * FROM domains WHERE app_id = ? AND kind = 'automatic' AND service IS NULL`)
-        .get(app_id) as DomainRow | undefined,
-    /** Automatic names of the services of an app. */
-    automaticOfServices: (app_id: string) =>
-      db
-        .sql(`SELECT * FROM domains WHERE app_id = ? AND kind = 'automatic' AND service IS NOT NULL`)
-        .all(app_id) as DomainRow[],
-    renameService: (id: string, hostname: string, at: string): boolean =>
-      db
-        .sql('UPDATE OR IGNORE domains SET hostname = ?, updated_at = ? WHERE id = ? AND hostname <> ?')
-        .run(hostname, at, id, hostname).changes === 1,
-    /**
-     * Moves automatic names below another base domain, but for one that is taken there; a mode that somebody chose
-     * stays.
-     */
-    rebaseAutomatic: (base_domain: string, ssl_mode: string, at: string) =>
-      db
-        .sql(
-          `UPDATE OR IGNORE domains SET hostname = ${LABEL} || @base_domain, updated_at = @at,
-             ssl_mode = iif(ssl_mode IN ('off', 'acme'), @ssl_mode, ssl_mode)
-           WHERE kind = 'automatic' AND hostname <> ${LABEL} || @base_domain RETURNING id, app_id, ssl_mode`,
-        )
-        .all({ base_domain, ssl_mode, at }) as Pick<DomainRow, 'id' | 'app_id' | 'ssl_mode'>[],
-    /** Automatic names of apps. */
-    automatic: () =>
-      db
-        .sql(`SELECT hostname, project_id FROM domains WHERE kind = 'automatic' AND service IS NULL`)
-        .all() as Pick<DomainRow, 'hostname' | 'project_id'>[],
     /** Every name that a project has proven by itself. */
     proven: () =>
       db

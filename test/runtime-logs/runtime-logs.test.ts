@@ -54,12 +54,7 @@ describe('what an app printed', () => {
     }
     const channel = api.services.runtime_logs.channel('app')
     const pages = () =>
-      [0, 1, 2].map((seq) =>
-        channel
-          .after(app_id, seq, 1)
-          .map(({ text }) => text)
-          .join(),
-      )
+      [0, 1, 2].map((seq) => (channel.after(app_id, seq, 1) as Line[]).map(({ text }) => text).join())
     expect(pages()).toEqual(['listening', 'one [redacted]', 'another-one'])
     const at_first = opened
     expect(at_first).toBeGreaterThan(0)
