@@ -30,6 +30,12 @@ interface Prepared {
   plain: PlainVariable
 }
 
+/** What was worked out and checked before the transaction, from this place in the history on. */
+interface Worked {
+  prepared: ReadonlyMap<string, Prepared>
+  place: number | undefined
+}
+
 /** Variables that are worked out in one piece: opening, comparing and sealing each takes some 50 µs. */
 const AT_ONCE = 200
 
@@ -58,6 +64,12 @@ export function createImports({ db, repository, vault, changes, ...parts }: Impo
     requireSentToShow(before, plain, { value }, { value: path, preview_value: path })
     return { draft: changes.draft({ ...place, key }, row, plain, pathOf(body), before), plain }
   }
+  const requireResolvedIn = (project_id: string, body: VariableImport) => {
+    const check = parts.resolvedIn(project_id)
+    return ({ draft, plain }: Prepared): void => {
+      if (draft.row.refs !== '[]') check(plain, `${pathOf(body)}: ${draft.row.key}`)
+    }
+  }
   /** Whether a draft was worked out from what is there now. */
   const isCurrent = ({ draft }: Prepared, row: VariableRow | undefined, project_id: string): boolean =>
     draft.row.project_id === project_id &&
@@ -68,12 +80,13 @@ export function createImports({ db, repository, vault, changes, ...parts }: Impo
     app_id: string,
     body: VariableImport,
     entries: [key: string, value: string][],
-    prepared: ReadonlyMap<string, Prepared>,
+    { prepared, place }: Worked = { prepared: new Map(), place: undefined },
   ): VariableReport =>
     db.tx(() => {
       const { project_id } = parts.appOf(app_id)
       const existing = existingOf(app_id)
-      const requireResolved = parts.resolvedIn(project_id)
+      const requireResolved = requireResolvedIn(project_id, body)
+      const is_resolved = place !== undefined && !repository.sharedSince(project_id, place)
       const current = entries.map((entry) => {
         const [key] = entry
         const row = existing.get(key)
@@ -82,8 +95,8 @@ export function createImports({ db, repository, vault, changes, ...parts }: Impo
           ? ready
           : prepare({ project_id, app_id }, body, entry, row)
       })
-      for (const { draft, plain } of current)
-        if (draft.row.refs !== '[]') requireResolved(plain, `${pathOf(body)}: ${draft.row.key}`)
+      for (const one of current)
+        if (!is_resolved || prepared.get(one.draft.row.key) !== one) requireResolved(one)
       const changed = changes.writeAll(
         actor,
         current.map(({ draft }) => draft),
@@ -98,7 +111,7 @@ export function createImports({ db, repository, vault, changes, ...parts }: Impo
   return {
     /** In one piece: for the few variables of a template, in the transaction that makes its app. */
     import: (actor: Actor, app_id: string, body: VariableImport): VariableReport =>
-      apply(actor, app_id, body, entriesOf(body), new Map()),
+      apply(actor, app_id, body, entriesOf(body)),
     /**
      * The same for as many as a caller may send: they are worked out piece by piece, so that nobody waits for all
      * of them, and then written at once. What somebody else changed meanwhile is worked out again.
@@ -106,16 +119,21 @@ export function createImports({ db, repository, vault, changes, ...parts }: Impo
     async importMany(actor: Actor, app_id: string, body: VariableImport): Promise<VariableReport> {
       const entries = entriesOf(body)
       const { project_id } = parts.appOf(app_id)
+      const place = repository.newestVersion()
       const existing = existingOf(app_id)
+      const requireResolved = requireResolvedIn(project_id, body)
       const prepared = new Map<string, Prepared>()
       const pieces = Math.ceil(entries.length / AT_ONCE)
       await inTurns(
         ...Array.from({ length: pieces }, (_, piece) => () => {
-          for (const entry of entries.slice(piece * AT_ONCE, (piece + 1) * AT_ONCE))
-            prepared.set(entry[0], prepare({ project_id, app_id }, body, entry, existing.get(entry[0])))
+          for (const entry of entries.slice(piece * AT_ONCE, (piece + 1) * AT_ONCE)) {
+            const one = prepare({ project_id, app_id }, body, entry, existing.get(entry[0]))
+            requireResolved(one)
+            prepared.set(entry[0], one)
+          }
         }),
       )
-      return apply(actor, app_id, body, entries, prepared)
+      return apply(actor, app_id, body, entries, { prepared, place })
     },
   }
 }

@@ -176,6 +176,11 @@ export function createVariableRepository(db: Db) {
            WHERE versions.rowid > ? AND versions.project_id = ?`,
         )
         .all(place, project_id) as { app_id: string; key: string; refs: string }[],
+    /** Whether what a project shares was changed after a place in the history. */
+    sharedSince: (project_id: string, place: number): boolean =>
+      db
+        .sql('SELECT 1 FROM variable_versions WHERE rowid > ? AND project_id = ? AND app_id IS NULL LIMIT 1')
+        .get(place, project_id) !== undefined,
     /** What the next variables of a project stand for, those of its apps and its own. */
     usesAfter: (project_id: string, place: number) =>
       db

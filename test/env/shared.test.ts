@@ -79,4 +79,18 @@ describe('the variables of a project', () => {
     )
     await expect(replace([...rest, named[0]!])).rejects.toThrow('names project.B')
   })
+  it('go, where an app begins to stand for them only afterwards, and the app is told', async () => {
+    const importing = api.services.env.importMany(api.actor('owner'), app_id, {
+      variables: { LATER: `\${{ project.KEY_0 }}` },
+      mode: 'merge',
+    })
+    const removing = api.kernel.db.sql(`DELETE FROM variables WHERE app_id IS NULL AND key = 'KEY_0'`)
+    const noting = api.kernel.db.sql(
+      `INSERT INTO variable_versions SELECT project_id, app_id, key, version + 1, 'deleted', '[]', NULL, 'x', created_at
+       FROM variables WHERE app_id IS NULL AND key = 'KEY_0'`,
+    )
+    noting.run()
+    removing.run()
+    await expect(importing).rejects.toThrow('names project.KEY_0, which the project does not share')
+  })
 })
