@@ -45,6 +45,19 @@ export async function createProgram(
   return program
 }
 
+/** The command that words lead to, as it is typed. */
+function commandOf(program: Command, words: readonly string[]): string {
+  let command = program
+  let typed = program.name()
+  for (const word of words) {
+    const below = command.commands.find((one) => one.name() === word)
+    if (!below) break
+    command = below
+    typed += ` ${word}`
+  }
+  return typed
+}
+
 /** Runs what was typed. A wrong call ends as a `CommandError` with the code 2. */
 export async function runProgram(program: Command, words: readonly string[]): Promise<void> {
   // `portreeve help x` and `portreeve version` are what people try first.
@@ -58,9 +71,7 @@ export async function runProgram(program: Command, words: readonly string[]): Pr
   } catch (error) {
     if (!(error instanceof CommanderError)) throw error
     if (error.exitCode === 0) return
-    throw new CommandError(
-      `${sentence(error.message)}. Try portreeve --help.`.replace(/\.\. Try/, '. Try'),
-      2,
-    )
+    const of = commandOf(program, words)
+    throw new CommandError(`${sentence(error.message)}. Try ${of} --help.`.replace(/\.\. Try/, '. Try'), 2)
   }
 }

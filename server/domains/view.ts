@@ -130,9 +130,7 @@ export function viewOf(row: DomainRow, { expected, urlOf, isSecured }: DomainSur
       proxied_by: finding?.proxied_by ?? null,
       message:
         finding?.message ??
-        (is_automatic
-          ? 'The name belongs to the installation.'
-          : 'The name has not been looked up yet. Set one of the records at your DNS provider.'),
+        (is_automatic ? 'The name belongs to the installation.' : 'The name has not been looked up yet.'),
       checked_at: row.checked_at,
       next_check_at: row.next_check_at,
       verified_at: row.verified_at,

@@ -224,7 +224,7 @@ describe('what a verb shows', () => {
   })
   const deployment = {
     ...{ id: 'dpl_1', number: 4, app_id: 'app_1', status: 'live', finished_at: '2026-11-26T00:00:00Z' },
-    ...{ error: null, steps: [], timings: { live_ms: 1000 } },
+    ...{ error: null, steps: [], timings: { live_ms: 1000 }, rolled_back_to: 'dpl_0' },
   }
   it('says after a rollback that pushes do not deploy now, and how they do again', async () => {
     const of = (auto_deploy: boolean) => ({ ...app, source: 'git', auto_deploy })
@@ -237,10 +237,11 @@ describe('what a verb shows', () => {
       },
       '/api/deployments/dpl_1': deployment,
       '/api/deployments/dpl_1/logs': () => [],
+      '/api/deployments/dpl_0': { ...deployment, number: 2, created_at: '2026-11-25T00:00:00Z' },
     }
     const told = 'Pushes do not deploy shop any more'
     expect(await shown(answers, 'rollback', 'app_1')).toMatch(
-      /is live[^]*Pushes do not deploy shop any more[^]*portreeve apps auto-deploy on --app shop\n$/,
+      /is live[^]*what deployment #2 of 2026-11-25T00:00:00Z brought[^]*Pushes do not deploy shop any more[^]*portreeve apps auto-deploy on --app shop\n$/,
     )
     expect(await shown(answers, 'rollback', 'app_1')).not.toContain(told)
     is_live = false
@@ -309,5 +310,43 @@ describe('what a verb shows', () => {
     expect(await shown(on, 'apps', 'auto-deploy', 'on', '--app', 'app_1')).toContain(
       'Pushes to main deploy shop.',
     )
+  })
+  it('takes a database from an app, lists its backups and brings one back', async () => {
+    const backup = { id: 'bkp_2', status: 'succeeded', size_bytes: 5, created_at: '2026-11-26T00:00:00Z' }
+    const answers = {
+      'DELETE /api/databases/db_1/links/app_1': {},
+      '/api/backups': [{ ...backup, id: 'bkp_3', status: 'failed' }, backup],
+      'POST /api/databases/db_1/restore': { job_id: 'job_1' },
+      'POST /api/backups/bkp_2/restore': { job_id: 'job_1' },
+      '/api/databases': [],
+    }
+    const bodies: string[] = []
+    const read = (request: IncomingMessage) =>
+      request.method === 'POST' && request.on('data', (chunk) => bodies.push(String(chunk)))
+    server.on('request', read)
+    const unlinked = await shown(answers, 'db', 'unlink', 'db_1', '--app', 'app_1')
+    expect(unlinked).toContain('loses the address')
+    expect(await shown(answers, 'db', 'backups', 'db_1')).toMatch(/^bkp_2 +succeeded +5 /m)
+    expect((await ended(answers, 'db', 'restore', 'db_1')).fault.message).toContain('--yes')
+    expect(await shown(answers, 'db', 'restore', 'db_1', '--yes')).toContain('of the backup bkp_2')
+    await shown(answers, 'db', 'restore', 'db_1', '--at', '2026-11-22T08:00:00Z', '--as', 'old')
+    const gone = await shown(answers, 'db', 'restore', 'shop-db', '--backup', 'bkp_2')
+    expect(gone).toContain('shop-db is being made of the backup bkp_2')
+    expect(bodies.map((text) => JSON.parse(text))).toEqual([
+      { backup_id: 'bkp_2' },
+      { at: '2026-11-22T08:00:00.000Z', mode: 'new', name: 'old' },
+      { mode: 'new', name: 'shop-db' },
+    ])
+    server.off('request', read)
+  })
+  it('scales an app, and puts it to sleep', async () => {
+    const answers = { 'PUT /api/apps/app_1/scaling': {} }
+    expect(await shown(answers, 'apps', 'scale', '3', '--app', 'app_1')).toContain('Scaling to 3')
+    expect(await shown(answers, 'apps', 'scale', '0', '--app', 'app_1')).toContain('goes to sleep')
+  })
+  it('names the help of the very command that was called wrongly', async () => {
+    const wrong = async (...words: string[]) => (await ended({}, ...words)).fault.message
+    expect(await wrong('db', 'link', '--nothing')).toMatch(/Try portreeve db link --help\.$/)
+    expect(await wrong('nothing')).toMatch(/Try portreeve --help\.$/)
   })
 })

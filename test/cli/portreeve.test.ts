@@ -89,7 +89,7 @@ describe('portreeve', () => {
     expect(ended.code).toBe(code)
     if (code === 0)
       expect(ended.stdout).toMatch(args[0] === '--version' ? /^\d+\.\d+\.\d+\n$/ : /\brotate-key\b/)
-    else expect(ended.stderr).toMatch(/Try portreeve --help\.\n$/)
+    else expect(ended.stderr).toMatch(/Try portreeve( rotate-key)? --help\.\n$/)
   })
   it.each([
     [['env', 'import', 'none.env'], /^portreeve: none\.env cannot be read: it is missing\.\n$/],

@@ -4,6 +4,7 @@ import { dataOf } from '../api.ts'
 import { all, type App, type AppOption, appId, getApp, namedApp } from '../apps.ts'
 import { defineClientVerb, withApp, withNamedApp } from '../client-verb.ts'
 import { EXIT } from '../exit-codes.ts'
+import { wholeNumber } from '../option-values.ts'
 import { ago, facts, paint, show, status, table } from '../output.ts'
 import { canAsk, prompt } from '../prompt.ts'
 import { type ClientOptions, openSession } from '../session.ts'
@@ -57,6 +58,18 @@ const act =
     show(options, answer.data, () => done)
   }
 
+async function scale(replicas: number, options: ClientOptions & AppOption): Promise<void> {
+  const session = await openSession(options)
+  const id = await appId(session, options.app)
+  const path = { params: { path: { id } } }
+  const { data } = await dataOf(session.api.PUT('/api/apps/{id}/scaling', { ...path, body: { replicas } }))
+  show(options, data, () =>
+    replicas === 0
+      ? 'The app goes to sleep. The next request wakes it.'
+      : `Scaling to ${replicas}, without a gap. How it goes: portreeve status --app ${options.app ?? id}`,
+  )
+}
+
 /** What a push does to an app; a rollback leaves it off. */
 async function followPushes(state: string, options: ClientOptions & AppOption): Promise<void> {
   const session = await openSession(options)
@@ -97,6 +110,12 @@ export default defineClientVerb((verb) => {
   withNamedApp(verb.command('restart').summary('replace the instances of an app, without a gap')).action(
     act('restart', 'Restarting, without a gap.'),
   )
+  withApp(
+    verb
+      .command('scale')
+      .summary('how many instances an app has; none puts it to sleep')
+      .argument('<replicas>', 'number', wholeNumber),
+  ).action(scale)
   withApp(
     verb
       .command('auto-deploy')

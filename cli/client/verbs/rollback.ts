@@ -19,7 +19,13 @@ async function rollback(
     session.api.POST('/api/apps/{id}/rollback', { params: { path: { id } }, body }),
   )
   await finishDeployment(session, data.id, options)
-  if (options.json || !follows_pushes) return
+  if (options.json) return
+  if (options.wait && data.rolled_back_to !== null) {
+    const path = { params: { path: { id: data.rolled_back_to } } }
+    const of = (await dataOf(session.api.GET('/api/deployments/{id}', path))).data
+    say(`It runs what deployment #${of.number} of ${of.created_at} brought.`)
+  }
+  if (!follows_pushes) return
   const offers = `Let them again: portreeve apps auto-deploy on --app ${app.name}`
   // One that did not last has left the app following its branch.
   const off = `ushes do not deploy ${app.name} any more`
