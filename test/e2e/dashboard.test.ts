@@ -127,7 +127,10 @@ describe('the dashboard', () => {
     await page.waitForURL('**/apps/new')
     await open('/backups?new=1')
     await page.getByLabel('What').getByText('Choose one').waitFor({ state: 'attached' })
-    expect(faults).toEqual([])
+    await page.getByLabel('What').selectOption('Portreeve itself')
+    await page.getByRole('button', { name: 'Back up', exact: true }).click()
+    await page.getByText('Set one under Backups, Destinations.').waitFor()
+    expect(faults.filter((fault) => !fault.includes('/api/backups'))).toEqual([])
     await context.close()
   })
   it('leads from the login to a running app with the keyboard alone', async () => {

@@ -1,3 +1,4 @@
+import { inPages } from '@/lib/in-pages'
 import { byStatus, messages } from '@/lib/messages'
 
 interface ErrorBody {
@@ -18,14 +19,15 @@ export class ApiFault extends Error {
 
   constructor(status: number, body: unknown) {
     const { error } = (typeof body === 'object' && body ? body : {}) as ErrorBody
-    const message = error?.message ?? (status === 0 ? messages.network : byStatus(status))
+    const usual = status === 0 ? messages.network : byStatus(status)
+    const message = inPages(error?.message ?? usual)
     super(error?.request_id ? `${message} (${error.request_id})` : message)
     this.status = status
     this.code = error?.code ?? (status === 0 ? 'NETWORK' : 'UNKNOWN')
     this.fields = Object.fromEntries(
       (error?.details ?? []).map(({ path, message: text }) => [
         path,
-        text.replace(/^./, (one) => one.toUpperCase()),
+        inPages(text).replace(/^./, (one) => one.toUpperCase()),
       ]),
     )
   }
