@@ -64,6 +64,9 @@ const SHOWN: readonly [table: string, words: string][] = [
   ['backups', 'backups'],
 ]
 
+/** Each of these words is in the plural. */
+const countedAs = (words: string, count: unknown) => (count === 1 ? words.replace(/s$/, '') : words)
+
 /** The names come from outside; quoted, they cannot steer a terminal. */
 const sayLeft = (key: string, reason: string) => say(`Left alone: ${JSON.stringify(key)}. ${reason}`)
 
@@ -268,7 +271,8 @@ async function restoreFrom({ store, key, manifest, data_key }: Opened, config: C
     const { copied, adopted, set_aside } = await install(config, folder, names, manifest, store)
     say(`Restored the platform as of ${manifest.created_at} (Portreeve ${manifest.portreeve_version}):`)
     for (const [table, words] of SHOWN)
-      if (Object.hasOwn(counts, table)) say(`  ${String(own(counts, table)).padStart(6)} ${words}`)
+      if (Object.hasOwn(counts, table))
+        say(`  ${String(own(counts, table)).padStart(6)} ${countedAs(words, own(counts, table))}`)
     say(
       names.includes('secret.key')
         ? 'The key of stored secrets is back.'
@@ -277,6 +281,8 @@ async function restoreFrom({ store, key, manifest, data_key }: Opened, config: C
     for (const path of set_aside) say(`Another key that was there is now ${path}.`)
     if (copied > 0) say(`Archives that were taken along: ${copied}.`)
     if (adopted.count > 0) say(`Backups that are newer than that of the platform: ${adopted.count}.`)
+    if (adopted.ended > 0)
+      say(`Backups that were under way when that of the platform was made, and ended well: ${adopted.ended}.`)
     for (const left of adopted.left) sayLeft(left.key, left.reason)
     say('Start Portreeve: it restores databases and volumes from their newest backups and deploys the apps.')
     say(`This took ${((performance.now() - began) / 1000).toFixed(1)} s.`)
@@ -298,8 +304,11 @@ export async function restore(
     await restoreFrom(found, config)
     if (options.wait) await follow(config)
   } catch (error) {
-    if (error instanceof ArchiveError || error instanceof ObjectStoreError)
-      throw new CommandError(`${error.message} Nothing was changed.`, 1, { cause: error })
+    if (error instanceof ArchiveError || error instanceof ObjectStoreError) {
+      const is_asked = error instanceof ArchiveError && error.code === 'key_needed'
+      const way = is_asked ? 'Give it with --passphrase-file, or in PORTREEVE_BACKUP_PASSPHRASE. ' : ''
+      throw new CommandError(`${error.message} ${way}Nothing was changed.`, 1, { cause: error })
+    }
     throw error
   } finally {
     await found?.store.close()

@@ -2,6 +2,7 @@ import { join } from 'node:path'
 import { dataKeyContext, keyFromManifest } from '#server/backups/archives'
 import { doubt } from '#server/backups/archive/authentic'
 import { type Manifest, readManifest } from '#server/backups/archive/manifest'
+import { isCutOff } from '#server/backups/recovery'
 import { createBackupRepository, PLATFORM_PROJECT } from '#server/backups/repository'
 import type { Db } from '#server/kernel/db'
 import { directories } from '#server/kernel/directories'
@@ -65,6 +66,8 @@ export interface LeftArchive {
 }
 export interface Adopted {
   count: number
+  /** Of those that were under way when the backup of the platform was made. */
+  ended: number
   left: LeftArchive[]
 }
 /**
@@ -88,7 +91,7 @@ export async function adoptNewer(
   platform: Manifest,
   secrets: Secrets | undefined,
 ): Promise<Adopted> {
-  const adopted: Adopted = { count: 0, left: [] }
+  const adopted: Adopted = { count: 0, ended: 0, left: [] }
   const destination = destinationOf(db, platform)
   if (!destination) return adopted
   const repository = createBackupRepository(db)
@@ -101,8 +104,10 @@ export async function adoptNewer(
         adopted.left.push({ key, reason: manifest.message })
         continue
       }
+      const known = repository.find(manifest.backup_id)
       const is_newer = manifest.created_at >= platform.created_at
-      if (!is_newer || repository.find(manifest.backup_id) || !isThere(db, manifest.target)) continue
+      // The manifest is written last: what was under way in the copy has ended well where there is one.
+      if (!(known ? isCutOff(known) : is_newer) || !isThere(db, manifest.target)) continue
       const data_key = await keyFromManifest(manifest, { secrets }).catch(() => undefined)
       const reason = refusal(manifest, object_key, data_key)
       if (reason !== undefined) {
@@ -110,6 +115,7 @@ export async function adoptNewer(
         continue
       }
       const { target, size_bytes, original_bytes, sha256, engine, version, created_at } = manifest
+      if (known) repository.delete(known.id)
       repository.insert({
         id: manifest.backup_id,
         target: target.kind,
@@ -117,8 +123,8 @@ export async function adoptNewer(
         target_name: target.name,
         project_id: target.project_id ?? PLATFORM_PROJECT,
         status: 'succeeded',
-        trigger: 'manual',
-        schedule_id: null,
+        trigger: known?.trigger ?? 'manual',
+        schedule_id: known?.schedule_id ?? null,
         destination_id: destination.id,
         object_key,
         ...{ size_bytes, original_bytes, sha256, engine, version, created_at },
@@ -133,11 +139,12 @@ export async function adoptNewer(
         duration_ms: null,
         verification: null,
         verified_at: null,
-        expires_at: null,
-        created_by: null,
+        expires_at: known?.expires_at ?? null,
+        created_by: known?.created_by ?? null,
         finished_at: created_at,
       })
-      adopted.count += 1
+      if (known) adopted.ended += 1
+      else adopted.count += 1
     }
   return adopted
 }

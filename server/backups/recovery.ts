@@ -59,6 +59,11 @@ export interface RecoveryOptions {
   log: Pick<Log, 'info' | 'warn'>
 }
 
+const CUT_OFF = 'It was under way when the backup was made that this installation was restored from.'
+/** Whether a backup was under way when the copy was made, so that the copy does not know how it ended. */
+export const isCutOff = ({ status, error }: { status: string; error: string | null }): boolean =>
+  status === 'failed' && error === CUT_OFF
+
 /**
  * A copy of the database knows work that was under way when it was made, first of all the backup that it is
  * from. None of that is to go on: it would write over archives.
@@ -72,7 +77,7 @@ export function settleCopy(db: Db, at: string): void {
       if (job && UNDER_WAY.has(job.status)) jobs.setStatus(job.id, job.status, 'failed', at, null)
       backups.setStatus(row.id, row.status, 'failed')
       backups.update(row.id, {
-        error: 'It was under way when the backup was made that this installation was restored from.',
+        error: CUT_OFF,
         finished_at: at,
       })
     }

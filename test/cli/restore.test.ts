@@ -137,6 +137,24 @@ describe('portreeve restore', () => {
       'Left alone: "database/db_x/cut.zst.enc.manifest.json". The manifest beside the archive cannot be read.\n',
     )
   })
+  it('takes over what was under way when the backup of the platform was made, and ended well', async () => {
+    bringKey()
+    const [{ id: target_id }] = (await api.as('admin').get('/api/apps')).body.data
+    const begin = async (body: object) => (await api.as('admin').post('/api/backups', body)).body.data
+    const platform = await begin({ target: 'platform' })
+    const of_app = await begin({ target: 'app', target_id })
+    await api.services.jobs.idle()
+    const folder = mkdtempSync(join(tmpdir(), 'portreeve-saved-'))
+    cpSync(join(api.kernel.config.data_directory, 'backups/archives/default'), folder, { recursive: true })
+    for (const { id } of [platform, of_app]) await api.as('admin').delete(`/api/backups/${id}`)
+    const { code, stdout } = await run([folder])
+    rmSync(folder, { recursive: true })
+    expect([code, stdout]).toEqual([0, expect.stringContaining('ended well: 1.')])
+    const db = openDb(join(data, 'portreeve.db'))
+    const row = db.raw.prepare('SELECT status, error FROM backups WHERE id = ?').get(of_app.id)
+    db.close()
+    expect(row).toEqual({ status: 'succeeded', error: null })
+  })
   it('leaves newer backups that anybody could have laid there: plain ones, and ones of another key', async () => {
     bringKey()
     const manifest = JSON.parse(readFileSync(newer, 'utf8'))
@@ -212,7 +230,11 @@ describe('portreeve restore', () => {
   })
   it.each([
     ['a wrong passphrase', { PORTREEVE_BACKUP_PASSPHRASE: 'another passphrase' }, /passphrase does not open/],
-    ['none', { PORTREEVE_BACKUP_PASSPHRASE: undefined as unknown as string }, /its passphrase is needed/],
+    [
+      'none',
+      { PORTREEVE_BACKUP_PASSPHRASE: undefined as unknown as string },
+      /its passphrase is needed\. Give it with --passphrase-file/,
+    ],
   ])('with %s changes nothing', async (_what, env, message) => {
     const { code, stderr } = await run([archive], env)
     expect([code, stderr]).toEqual([1, expect.stringMatching(message)])
