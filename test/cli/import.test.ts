@@ -128,7 +128,7 @@ describe('an export of Dokploy', () => {
                 { host: 'web.example.com', port: 4000, https: true, path: '/' },
                 { host: 'a.traefik.me' },
               ],
-              mounts: [{ type: 'volume', mountPath: '/data' }],
+              mounts: [{ type: 'volume', mountPath: '/data', volumeName: 'web-data' }],
             },
             { name: 'dropped', sourceType: 'drop' },
           ],
@@ -150,11 +150,15 @@ describe('an export of Dokploy', () => {
         limits: { memory_bytes: 268435456, cpus: 0.5 },
         domains: [{ hostname: 'web.example.com' }],
         variables: { LOG_LEVEL: { value: 'info', secret: false }, DB_PASSWORD: { secret: true } },
+        mounts: { '/data': { volume: 'web-data' } },
       },
       stack: { compose: 'services: {}' },
     })
     expect(file.databases).toEqual({ 'main-db': { engine: 'postgres', version: '15' } })
-    expect(notes).toContain('refused application Web mount /data holds data')
+    expect(file.volumes).toEqual({ 'web-data': {} })
+    expect(notes).toContain(
+      'changed application Web mount /data is the volume web-data at /data. It begins empty',
+    )
     expect(notes).toContain('refused application dropped comes from drop')
   })
 })
@@ -199,12 +203,14 @@ describe('a configuration of CapRover', () => {
         port: 2368,
         replicas: 1,
         domains: [{ hostname: 'blog.example.com', force_https: true }],
+        mounts: { '/var/lib/ghost': { volume: 'ghost' } },
         variables: { url: { value: 'https://blog.example.com', secret: false } },
       },
       api: { git_url: 'https://github.com/team/api', branch: 'main', port: 80, replicas: 1 },
       mine: { source: 'upload' },
     })
-    expect(notes).toContain('refused app blog volume /var/lib/ghost holds data')
+    expect(file.volumes).toEqual({ ghost: {} })
+    expect(notes).toContain('docker run --rm -v captain--ghost:/from:ro -v vol_…:/to')
     expect(notes).toContain('refused app blog bad name is no name that a variable can have here.')
     expect(notes).toContain('send its source with portreeve deploy --app mine')
   })
@@ -355,7 +361,12 @@ describe('containers that run on an engine', () => {
         Labels: { 'com.docker.compose.project': 'shop', 'com.docker.compose.service': 'web' },
       },
       HostConfig: { Memory: 134217728, NanoCpus: 250000000, PortBindings: { '8080/tcp': [{}] } },
-      Mounts: [{ Type: 'volume', Name: 'files', Destination: '/files' }],
+      Mounts: [
+        { Type: 'volume', Name: 'files', Destination: '/files' },
+        { Type: 'volume', Name: 'a'.repeat(64), Destination: '/cache' },
+        { Type: 'volume', Name: 'b'.repeat(64), Destination: '/more' },
+        { Type: 'bind', Source: '/etc/x', Destination: '/x' },
+      ],
     },
     '/images/sha256%3A1/json': { Config: { Env: ['PATH=/bin'], Cmd: ['nginx'] } },
     '/containers/db/json': { Name: '/pg', Image: 'sha256:2', Config: { Image: 'postgres:17', Env: [] } },
@@ -380,12 +391,19 @@ describe('containers that run on an engine', () => {
         build: { start_command: "nginx -g 'daemon off;'" },
         limits: { memory_bytes: 134217728, cpus: 0.25 },
         variables: { APP_TOKEN: { secret: true }, MODE: { value: 'live', secret: false } },
+        mounts: {
+          '/files': { volume: 'files' },
+          '/cache': { volume: 'shop-web-data' },
+          '/more': { volume: 'shop-web-data-2' },
+        },
       },
       // Started by hand from an image that Portreeve built, whose labels it has.
       'by-hand': { image: 'shop:1' },
     })
     expect(file.databases).toEqual({ pg: { engine: 'postgres', version: '17' } })
-    expect(notes).toContain('refused container shop-web /files holds data in the volume files')
+    expect(file.volumes).toEqual({ files: {}, 'shop-web-data': {}, 'shop-web-data-2': {} })
+    expect(notes).toContain('changed container shop-web /files is the volume files at /files.')
+    expect(notes).toContain('refused container shop-web /x is a folder of the server.')
     expect(asked.every((line) => line.startsWith('GET '))).toBe(true)
     await expect(engineAt('unix:///nonexistent.sock')('/containers/json')).rejects.toThrow(
       'does not answer (ENOENT)',

@@ -117,7 +117,11 @@ export default defineClientVerb((verb) => {
         EMPTY.compose,
       )
     })
-  withMove(verb.command('containers').summary('from containers that run on an engine'))
+  withMove(
+    verb
+      .command('containers')
+      .summary('from containers that run on an engine, such as those of Dokku and Kamal'),
+  )
     .option('--host <address>', 'the engine (default: DOCKER_HOST, else unix:///var/run/docker.sock)')
     .action(async (options: ImportOptions & { host?: string }) =>
       move(await fromContainers(engineAt(options.host)), options, EMPTY.containers),
@@ -125,14 +129,15 @@ export default defineClientVerb((verb) => {
   const others = [
     [
       'coolify',
+      'Coolify',
       'answer of its API: GET /api/v1/applications, or an object with applications, services and databases',
       fromCoolify,
     ],
-    ['dokploy', 'answer of its API: project.all, project.one or application.one', fromDokploy],
-    ['caprover', 'config-captain.json of a backup', fromCaprover],
+    ['dokploy', 'Dokploy', 'answer of its API: project.all, project.one or application.one', fromDokploy],
+    ['caprover', 'CapRover', 'config-captain.json of a backup', fromCaprover],
   ] as const
-  for (const [name, what, convert] of others)
-    withMove(verb.command(name).summary(`from an export of ${name}`))
+  for (const [name, called, what, convert] of others)
+    withMove(verb.command(name).summary(`from what ${called} gives out`))
       .argument('<file>', what)
       .action((path: string, options: ImportOptions) => move(convert(readJson(path)), options, EMPTY[name]))
 })

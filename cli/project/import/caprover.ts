@@ -63,12 +63,14 @@ export function fromCaprover(tree: unknown): Moved {
         `${at} ${path}`,
         'is not read: the build is detected, or comes from a Dockerfile.',
       )
-    for (const volume of listOf(app.volumes))
-      moved.note(
-        'refused',
-        `${at} volume ${textOf(volume.containerPath) ?? '?'}`,
-        'holds data: make a volume, mount it, and copy them over.',
-      )
+    for (const volume of listOf(app.volumes)) {
+      const path = textOf(volume.containerPath)
+      const old = textOf(volume.volumeName)
+      const place = `${at} volume ${path ?? '?'}`
+      // Its engine knows them by names that begin so.
+      if (path && old) moved.addVolume(place, made, path, `captain--${old}`, old)
+      else moved.note('refused', place, 'is a folder of the server.')
+    }
     for (const port of listOf(app.ports))
       moved.note('refused', `${at} port ${port.hostPort}`, 'is a port of the server.')
     for (const field of ['preDeployFunction', 'customNginxConfig', 'nodeId'] as const)

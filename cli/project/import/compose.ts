@@ -1,5 +1,5 @@
 import { ComposeError, parseCompose } from '#server/compose/parse'
-import { createMoved, environmentOf, type Moved } from './moved.ts'
+import { beginsEmpty, createMoved, environmentOf, type Moved } from './moved.ts'
 
 /** A compose file as one app. What of it is taken and what is ignored is said by its reader. */
 export function fromCompose(text: string, name: string, env: string | undefined): Moved {
@@ -13,8 +13,7 @@ export function fromCompose(text: string, name: string, env: string | undefined)
     moved.addApp(at, name, { source: 'compose', compose: text }, desired)
     for (const { path, text: why } of plan.ignored)
       moved.note('changed', `${at} ${path}`, `is left out. ${why}`)
-    for (const volume of plan.volumes)
-      moved.note('changed', `${at} volume ${volume}`, 'begins empty: the data stay where they are.')
+    for (const volume of plan.volumes) moved.note('changed', `${at} volume ${volume}`, beginsEmpty(volume))
     for (const use of plan.variables)
       if (!Object.hasOwn(variables, use.name))
         moved.note(

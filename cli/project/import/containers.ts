@@ -94,7 +94,7 @@ function add(moved: ReturnType<typeof createMoved>, one: Fields, image: Fields):
   )
   const command = wordsOf(Config.Cmd)
   const is_usual = JSON.stringify(command) === JSON.stringify(wordsOf(image.Config?.Cmd))
-  moved.addApp(
+  const app = moved.addApp(
     at,
     name,
     compact({
@@ -117,14 +117,13 @@ function add(moved: ReturnType<typeof createMoved>, one: Fields, image: Fields):
   if (HostConfig.Privileged) moved.note('refused', `${at} privileged`, 'is not possible here.')
   if (HostConfig.NetworkMode === 'host')
     moved.note('changed', `${at} network`, 'is a network of the project here, not that of the server.')
-  for (const mount of listOf(Mounts))
-    moved.note(
-      'refused',
-      `${at} ${textOf(mount.Destination) ?? '?'}`,
-      mount.Type === 'volume'
-        ? `holds data in the volume ${mount.Name}: make one here, mount it, and copy them over.`
-        : 'is a folder of the server.',
-    )
+  for (const mount of listOf(Mounts)) {
+    const path = textOf(mount.Destination)
+    const old = textOf(mount.Name)
+    const place = `${at} ${path ?? '?'}`
+    if (mount.Type === 'volume' && path && old) moved.addVolume(place, app, path, old)
+    else moved.note('refused', place, 'is a folder of the server.')
+  }
 }
 
 /**

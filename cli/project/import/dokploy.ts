@@ -89,7 +89,7 @@ function add(moved: Adding, kind: 'application' | 'compose', one: Fields): void 
   const in_repository = kind === 'compose' && source.git_url !== undefined
   const [first] = listOf(one.domains)
   const cpus = numberOf(one.cpuLimit)
-  moved.addApp(
+  const name = moved.addApp(
     at,
     textOf(one.name) ?? textOf(one.appName) ?? kind,
     compact({
@@ -114,14 +114,21 @@ function add(moved: Adding, kind: 'application' | 'compose', one: Fields): void 
     }),
     environmentOf(one.env),
   )
-  for (const mount of listOf(one.mounts))
-    moved.note(
-      'refused',
-      `${at} mount ${textOf(mount.mountPath) ?? '?'}`,
-      mount.type === 'file'
-        ? 'is a file; add it with POST /api/apps/{id}/mounts.'
-        : 'holds data: make a volume, mount it, and copy them over.',
-    )
+  for (const mount of listOf(one.mounts)) {
+    const path = textOf(mount.mountPath)
+    const old = textOf(mount.volumeName)
+    const place = `${at} mount ${path ?? '?'}`
+    if (mount.type === 'volume' && path && old && kind === 'application')
+      moved.addVolume(place, name, path, old)
+    else
+      moved.note(
+        'refused',
+        place,
+        mount.type === 'file'
+          ? 'is a file; add it with POST /api/apps/{id}/mounts.'
+          : 'is a folder of the server, or has no name.',
+      )
+  }
   for (const [field, list] of [
     ['ports', 'is a port of the server'],
     ['redirects', 'is a redirect; add it with POST /api/redirects'],

@@ -15,6 +15,7 @@ type Fields = Record<string, any>
 export interface Moved {
   apps: Record<string, Fields>
   databases: Record<string, Fields>
+  volumes: Record<string, Fields>
   secrets: Record<string, Record<string, string>>
   notes: Note[]
 }
@@ -28,6 +29,10 @@ export const numberOf = (value: unknown): number | undefined => {
   const number = typeof value === 'string' && value.trim() !== '' ? Number(value) : value
   return typeof number === 'number' && Number.isFinite(number) && number > 0 ? number : undefined
 }
+
+/** How data come into a volume: on the server, by the engine, in which its name is its id. */
+export const beginsEmpty = (old: string): string =>
+  `It begins empty. To fill it, stop the app and copy on the server, with the id of the new volume: docker run --rm -v ${old}:/from:ro -v vol_…:/to debian cp -a /from/. /to/`
 
 /** A name as apps and databases here have it. */
 export const nameOf = (text: string, longest = 63): string =>
@@ -67,15 +72,22 @@ export const compact = (fields: Fields): Fields =>
 const textsOf = (environment: Fields): Record<string, string> =>
   Object.fromEntries(Object.entries(environment).map(([key, value]) => [key, String(value ?? '')]))
 
+/** What an engine calls a volume that nobody gave a name. */
+const IS_UNNAMED = /^[0-9a-f]{64}$/
+
 export function createMoved(): Moved & {
   note(what: Note['what'], at: string, message: string): void
   /** Adds an app under a free name; answers the name. */
   addApp(at: string, name: string, fields: Fields, environment: Fields): string
+  /** Mounts a new volume where an app had one; apps that had the same one get the same. */
+  addVolume(at: string, app: string, path: string, old: string, called?: string): void
   addDatabase(at: string, name: string, engine: string, image: unknown): void
 } {
-  const moved: Moved = { apps: {}, databases: {}, secrets: {}, notes: [] }
+  const moved: Moved = { apps: {}, databases: {}, volumes: {}, secrets: {}, notes: [] }
   const note = (what: Note['what'], at: string, message: string) =>
     void moved.notes.push({ what, at, message })
+  /** Names here by the names there. */
+  const volumes = new Map<string, string>()
   const free = (name: string, taken: object): string => {
     for (let number = 1; ; number++) {
       const one = number === 1 ? name : `${name.slice(0, 60)}-${number}`
@@ -117,6 +129,16 @@ export function createMoved(): Moved & {
       moved.apps[name] = compact({ ...source, variables })
       note('taken', at, `is the app ${name}.`)
       return name
+    },
+    addVolume(at, app, path, old, called = old) {
+      const known = volumes.get(old)
+      const name = known ?? free(nameOf(IS_UNNAMED.test(old) ? `${app}-data` : called), moved.volumes)
+      volumes.set(old, name)
+      // Who wrote to it together there does so here.
+      moved.volumes[name] = known === undefined ? {} : { access: 'shared' }
+      const mounting = own(moved.apps, app)!
+      mounting.mounts = { ...mounting.mounts, [path]: name }
+      note('changed', at, `is the volume ${name} at ${path}. ${beginsEmpty(old)}`)
     },
     addDatabase(at, named, engine, image) {
       const name = free(nameOf(named, 40).replace(/^[^a-z]+/, '') || engine, moved.databases)

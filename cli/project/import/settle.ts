@@ -16,7 +16,7 @@ export function settle(
   const apps: Moved['apps'] = {}
   for (const [name, app] of Object.entries(moved.apps)) {
     try {
-      readProjectFile(stringify({ apps: { [name]: app } }))
+      readProjectFile(stringify({ apps: { [name]: app }, volumes: moved.volumes }))
       apps[name] = app
     } catch (error) {
       if (!(error instanceof ProjectFileError)) throw error
@@ -29,6 +29,7 @@ export function settle(
     {
       ...(project === undefined ? {} : { project }),
       ...(Object.keys(moved.databases).length > 0 ? { databases: moved.databases } : {}),
+      ...(Object.keys(moved.volumes).length > 0 ? { volumes: moved.volumes } : {}),
       apps,
     },
     { lineWidth: 100, aliasDuplicateObjects: false, compat: 'yaml-1.1' },
