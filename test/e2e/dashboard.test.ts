@@ -234,6 +234,10 @@ describe('the dashboard', () => {
       await page.waitForURL((url) => !url.href.includes(samples.deployments!) && /dep_/.test(url.href))
     })
     await portreeve.untilDeployment(page.url().split('/').at(-1)!)
+    // What the rollback left: pushes wait until somebody says so.
+    await open(`/apps/${running.id}`)
+    await page.getByRole('main').getByRole('link', { name: 'turn it on' }).click()
+    expect(await page.getByLabel('Deploy on push').isChecked()).toBe(false)
     await task('invite a colleague', '/', async () => {
       await click('link', 'Team')
       await click('button', 'Invite')
