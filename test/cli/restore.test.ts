@@ -13,9 +13,12 @@ import {
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { settleCopy } from '#server/backups/recovery'
 import { openDb } from '#server/kernel/db'
+import { createLocalStore } from '#server/platform/objectstore/local'
 import { createTestApi, type TestApi } from '#test/support/api'
 import { ROOT } from '#test/support/routes'
+import { adoptNewer } from '../../cli/restored-archives.ts'
 import { bundleCommandLine } from '../../cli/build-module.ts'
 
 const PASSPHRASE = 'correct horse battery staple'
@@ -138,22 +141,20 @@ describe('portreeve restore', () => {
     )
   })
   it('takes over what was under way when the backup of the platform was made, and ended well', async () => {
-    bringKey()
-    const [{ id: target_id }] = (await api.as('admin').get('/api/apps')).body.data
-    const begin = async (body: object) => (await api.as('admin').post('/api/backups', body)).body.data
-    const platform = await begin({ target: 'platform' })
-    const of_app = await begin({ target: 'app', target_id })
-    await api.services.jobs.idle()
-    const folder = mkdtempSync(join(tmpdir(), 'portreeve-saved-'))
-    cpSync(join(api.kernel.config.data_directory, 'backups/archives/default'), folder, { recursive: true })
-    for (const { id } of [platform, of_app]) await api.as('admin').delete(`/api/backups/${id}`)
-    const { code, stdout } = await run([folder])
-    rmSync(folder, { recursive: true })
-    expect([code, stdout]).toEqual([0, expect.stringContaining('ended well: 1.')])
-    const db = openDb(join(data, 'portreeve.db'))
-    const row = db.raw.prepare('SELECT status, error FROM backups WHERE id = ?').get(of_app.id)
+    const archives = join(api.kernel.config.data_directory, 'backups/archives/default')
+    const manifest = JSON.parse(readFileSync(`${archive}.manifest.json`, 'utf8'))
+    const { backup_id } = JSON.parse(readFileSync(newer, 'utf8'))
+    const copy = join(data, 'copy.db')
+    api.kernel.db.raw.prepare('VACUUM INTO ?').run(copy)
+    const db = openDb(copy)
+    const statusOf = (id: string) => db.raw.prepare('SELECT status FROM backups WHERE id = ?').pluck().get(id)
+    db.raw.exec(`UPDATE backups SET status = 'running', finished_at = NULL`)
+    settleCopy(db, manifest.created_at)
+    expect(statusOf(backup_id)).toBe('failed')
+    const adopted = await adoptNewer(db, createLocalStore(archives), manifest, api.kernel.secrets)
+    expect(adopted).toEqual({ count: 0, ended: 1, left: [] })
+    expect([statusOf(backup_id), statusOf(manifest.backup_id)]).toEqual(['succeeded', 'failed'])
     db.close()
-    expect(row).toEqual({ status: 'succeeded', error: null })
   })
   it('leaves newer backups that anybody could have laid there: plain ones, and ones of another key', async () => {
     bringKey()
