@@ -219,7 +219,7 @@ test('F28: a lost server is rebuilt from its destination alone, with what was ba
   await portreeve.start()
   expect(await restore.code, restore.said()).toBe(0)
   rmSync(saved, { recursive: true })
-  expect(restore.said()).toMatch(/ 1 apps\n/)
+  expect(restore.said()).toMatch(/ 1 app\n/)
   expect(restore.said()).toMatch(/newer than that of the platform: 2\./)
   expect(restore.said()).toContain('Apps that serve again: keeper.')
   expect(restore.said()).toMatch(/Everything together took \d+\.\d s/)
