@@ -28,7 +28,7 @@ const CONNECT_MS = 15_000
 export const SILENCE_MS = 120_000
 export const silent = () => new ObjectStoreError('unreachable', 'The SFTP server did not answer in time.')
 /** Status codes of the protocol. */
-const NO_SUCH_FILE = 2
+export const NO_SUCH_FILE = 2
 const PERMISSION_DENIED = 3
 
 const fingerprint = (key: Buffer) =>

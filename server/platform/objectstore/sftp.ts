@@ -12,7 +12,7 @@ import {
   throwIfAborted,
 } from './objectstore.ts'
 import { connectSftp, explainSftp, type SftpConfig, type SftpConnection } from './sftp-connection.ts'
-import { SILENCE_MS, silent } from './sftp-connection.ts'
+import { NO_SUCH_FILE, SILENCE_MS, silent } from './sftp-connection.ts'
 
 const Config = v.pipe(
   v.strictObject({
@@ -65,6 +65,13 @@ const PARTIAL = '.partial'
 /** The protocol's usual piece; so many travel at once that a long way to the server costs little. */
 const PIECE_BYTES = 32_768
 const IN_FLIGHT = 32
+
+/** Files and folders of a list; more than any installation writes. */
+const MOST_ENTRIES = 5_000_000
+/** What lies deeper than a key is long is none of ours. */
+const LONGEST_KEY = 512
+/** Status of the protocol. */
+const END_OF_FOLDER = 1
 
 type Callback<T> = (error: Error | undefined | null, value: T) => void
 type Call = <T = void>(start: (done: Callback<T>) => void) => Promise<T>
@@ -134,7 +141,12 @@ async function write(
   return position
 }
 
-export function createSftpStore(config: SftpConfig, dial: Dial, silence_ms = SILENCE_MS): ObjectStore {
+export function createSftpStore(
+  config: SftpConfig,
+  dial: Dial,
+  silence_ms = SILENCE_MS,
+  most_entries = MOST_ENTRIES,
+): ObjectStore {
   let opening: Promise<SftpConnection> | undefined
   // What it still holds is worth nothing; the next call makes a connection of its own.
   const drop = (): void => {
@@ -162,22 +174,45 @@ export function createSftpStore(config: SftpConfig, dial: Dial, silence_ms = SIL
       throw explainSftp(error, config.host)
     }
   }
-  const stat = (sftp: SFTPWrapper, path: string) =>
-    call<Stats>((done) => sftp.stat(path, done)).catch((error: { code?: unknown }) => {
-      if (error.code === 2) return undefined
-      throw error
-    })
-  async function* walk(sftp: SFTPWrapper, folder: string, prefix: string): AsyncGenerator<StoredObject> {
-    const entries = await call<FileEntryWithStats[]>((done) => sftp.readdir(folder || '.', done)).catch(
-      (error: { code?: unknown }) => {
-        if (error.code === 2) return []
-        throw error
-      },
-    )
-    for (const { filename, attrs } of entries) {
+  const orNone = (error: { code?: unknown }) => {
+    if (error.code === NO_SUCH_FILE) return undefined
+    throw error
+  }
+  const stat = (sftp: SFTPWrapper, path: string) => call<Stats>((done) => sftp.stat(path, done)).catch(orNone)
+  /** Piece by piece, as the server tells them: all at once are as many as it likes. */
+  async function* entriesOf(sftp: SFTPWrapper, folder: string): AsyncGenerator<FileEntryWithStats> {
+    const handle = await call<Buffer>((done) => sftp.opendir(folder || '.', done)).catch(orNone)
+    if (!handle) return
+    try {
+      for (;;) {
+        const piece = await call<FileEntryWithStats[]>((done) => sftp.readdir(handle, done)).catch(
+          (error: { code?: unknown }) => {
+            if (error.code === END_OF_FOLDER) return undefined
+            throw error
+          },
+        )
+        if (!piece) return
+        yield* piece
+      }
+    } finally {
+      await call((done) => sftp.close(handle, done as never)).catch(() => {})
+    }
+  }
+  async function* walk(
+    sftp: SFTPWrapper,
+    folder: string,
+    prefix: string,
+    seen: { entries: number },
+  ): AsyncGenerator<StoredObject> {
+    for await (const { filename, attrs } of entriesOf(sftp, folder)) {
+      seen.entries += 1
+      // A folder may lie in itself, too.
+      if (seen.entries > most_entries)
+        throw new ObjectStoreError('failed', 'The list of files on the SFTP server does not end.')
       if (filename === '.' || filename === '..') continue
       const path = folder === '' ? filename : `${folder}/${filename}`
-      if (attrs.isDirectory()) yield* walk(sftp, path, `${prefix}${filename}/`)
+      if (attrs.isDirectory() && prefix.length < LONGEST_KEY)
+        yield* walk(sftp, path, `${prefix}${filename}/`, seen)
       else if (attrs.isFile() && !filename.endsWith(PARTIAL))
         yield { key: `${prefix}${filename}`, size_bytes: attrs.size }
     }
@@ -255,13 +290,17 @@ export function createSftpStore(config: SftpConfig, dial: Dial, silence_ms = SIL
       }),
     async *list(prefix) {
       const { sftp } = await using(async (made) => ({ sftp: made }))
-      for await (const found of walk(sftp, config.path.replace(/\/+$/, ''), ''))
-        if (found.key.startsWith(prefix)) yield found
+      try {
+        for await (const found of walk(sftp, config.path.replace(/\/+$/, ''), '', { entries: 0 }))
+          if (found.key.startsWith(prefix)) yield found
+      } catch (error) {
+        throw explainSftp(error, config.host)
+      }
     },
     delete: (key) =>
       using(async (sftp) => {
         await call((done) => sftp.unlink(pathOf(key), done as never)).catch((error: { code?: unknown }) => {
-          if (error.code !== 2) throw error
+          if (error.code !== NO_SUCH_FILE) throw error
         })
       }),
     async close() {

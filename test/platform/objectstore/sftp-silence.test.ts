@@ -11,6 +11,13 @@ import { bytesOf } from './contract.ts'
 const dial = createDial(createOutboundPolicy({ allowed_private_hosts: ['127.0.0.1'] }))
 let server: InstanceType<typeof ssh2.Server>
 let closed: Promise<void>
+const [FOLDER, FILE] = [0o040755, 0o100644]
+/** What it says is in each of its folders, again and again. */
+let told: number
+const entry = (mode: number) => ({
+  filename: mode === FOLDER ? 'more' : 'file',
+  attrs: { mode, size: 1, uid: 0, gid: 0, atime: 0, mtime: 0 },
+})
 /** Whether it lets a session be opened at all. */
 let opens_sessions: boolean
 beforeEach(async () => {
@@ -27,6 +34,10 @@ beforeEach(async () => {
       accept().on('sftp', (taken) => {
         const files = taken()
         for (const asked of ['OPEN', 'STAT', 'LSTAT', 'MKDIR'] as const) files.on(asked, () => {})
+        // Every folder holds another one, and goes on.
+        files.on('OPENDIR', (id) => files.handle(id, Buffer.from('x')))
+        files.on('READDIR', (id) => files.name(id, [{ ...entry(told), longname: 'x' }] as never))
+        files.on('CLOSE', (id) => files.status(id, 0))
       })
     })
     client.on('error', () => {}).on('close', resolve)
@@ -41,7 +52,7 @@ async function opener() {
   const login = { host: '127.0.0.1', port, username: 'ops', password: 'x', path: 'backups' }
   const shown = await connectSftp(dial, login).catch((error: Error) => error)
   const host_key = /SHA256:[A-Za-z0-9+/]{43}/.exec((shown as Error).message)![0]
-  return () => createSftpStore({ ...login, host_key }, dial, 30)
+  return (silence_ms = 30) => createSftpStore({ ...login, host_key }, dial, silence_ms, 10)
 }
 
 it('a server that is alive and answers nothing holds an object for no longer than its silence may last', async () => {
@@ -63,4 +74,20 @@ it('a server that lets somebody in and opens nothing holds neither an object nor
   const asked = expect(store.stat('x')).rejects.toMatchObject(silence)
   await store.close()
   await asked
+})
+
+it.each([
+  ['files', FILE],
+  ['folders in folders', FOLDER],
+])('a list of %s without an end is told so', async (_what, mode) => {
+  told = mode
+  const store = (await opener())(60_000)
+  const listing = async () => {
+    for await (const _ of store.list(''));
+  }
+  await expect(listing()).rejects.toMatchObject({
+    code: 'failed',
+    message: expect.stringContaining('does not end'),
+  })
+  await store.close()
 })
