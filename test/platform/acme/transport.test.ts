@@ -48,6 +48,18 @@ function register(directory_url: string, listed: string[]) {
   return acme.createKey('ecdsa').then((key) => acme.register({ directory_url, key, email: null, eab: null }))
 }
 
+/** A session with an authority that knows its account. */
+async function sessionAt(ca: { host: string; url: string }) {
+  const client = createGuardedClient(createOutboundPolicy({ allowed_private_hosts: [ca.host] }))
+  closing.push(() => client.close())
+  const acme = createAcme({ client })
+  return acme.session({
+    directory_url: `${ca.url}/dir`,
+    key: await acme.createKey('ecdsa'),
+    account_url: `${ca.url}/account/1`,
+  })
+}
+
 describe('an authority that', () => {
   test('limits the rate is asked once, and its time is passed on', async () => {
     const ca = await startStandIn((_request, response) =>
@@ -115,14 +127,7 @@ describe('an authority that', () => {
         JSON.stringify({ status: 'pending', identifier: { value: 'a.test' }, challenges: [] }),
       )
     })
-    const client = createGuardedClient(createOutboundPolicy({ allowed_private_hosts: [ca.host] }))
-    closing.push(() => client.close())
-    const acme = createAcme({ client })
-    const session = acme.session({
-      directory_url: `${ca.url}/dir`,
-      key: await acme.createKey('ecdsa'),
-      account_url: `${ca.url}/account/1`,
-    })
+    const session = await sessionAt(ca)
     await expect(session.order(['a.test'])).rejects.toMatchObject({ name: 'AcmeError', code: 'unreachable' })
     expect(ca.seen.filter((line) => line.includes('/authorization/'))).toEqual([])
   })
@@ -141,14 +146,7 @@ describe('an authority that', () => {
           })
           .end(JSON.stringify(url === '/authorization' ? authorization : order))
       })
-      const client = createGuardedClient(createOutboundPolicy({ allowed_private_hosts: [ca.host] }))
-      closing.push(() => client.close())
-      const acme = createAcme({ client })
-      const session = acme.session({
-        directory_url: `${ca.url}/dir`,
-        key: await acme.createKey('ecdsa'),
-        account_url: `${ca.url}/account/1`,
-      })
+      const session = await sessionAt(ca)
       await expect(session.order(['a.test'])).rejects.toMatchObject({
         name: 'AcmeError',
         code: 'unreachable',
