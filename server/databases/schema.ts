@@ -1,6 +1,6 @@
 import * as v from 'valibot'
 import { lineFilterEntries, logWindowEntries } from '#server/runtime-logs/schema'
-import { list, pagingEntries, SECRET, several, sorting, Timestamp } from '#server/kernel/schemas'
+import { list, pagingEntries, SECRET, several, severalIds, sorting, Timestamp } from '#server/kernel/schemas'
 import { PointInTimeChange, PointInTimeState } from './archive-schema.ts'
 import { ENGINE_NAMES } from './engines.ts'
 
@@ -177,7 +177,9 @@ const listed = {
 export const DatabaseSummary = v.pipe(
   v.object({
     ...listed,
-    link: v.optional(v.pipe(DatabaseLink, v.description('With `app_id`: what the app gets its address as.'))),
+    links: v.optional(
+      v.pipe(v.array(DatabaseLink), v.description('With `app_id`: what those apps get its address as.')),
+    ),
   }),
   v.title('DatabaseSummary'),
 )
@@ -259,12 +261,8 @@ export const CredentialsQuery = v.strictObject({
 export const DatabaseQuery = v.strictObject({
   ...pagingEntries,
   sort: sorting(['name', 'engine', 'status', 'created_at']),
-  app_id: v.optional(
-    v.pipe(
-      v.string(),
-      v.maxLength(64),
-      v.description('Only databases that this app is linked to; each is listed with its `link`.'),
-    ),
+  app_id: severalIds(
+    'Only databases that these apps are linked to; each is listed with its `links` to them.',
   ),
   engine: several(Engine, 'Only databases of this engine.'),
   status: several(DatabaseStatus, 'Only databases in this state.'),

@@ -5,7 +5,7 @@ import { conflict } from '#server/kernel/errors'
 import { newId } from '#server/kernel/ids'
 import type { Jobs } from '#server/kernel/jobs/jobs'
 import { limits, paged, type Paging } from '#server/kernel/schemas'
-import type { Wanted } from '#server/kernel/page'
+import { type Wanted, wantedValues } from '#server/kernel/page'
 import { archiveColumns, planChange, publicPort, requireMemory } from './changes.ts'
 import type { DatabaseContext } from './context.ts'
 import { engineOf } from './engines.ts'
@@ -112,21 +112,21 @@ export function createDatabaseService(options: ServiceOptions) {
     },
     list(
       actor: Actor,
-      query: { app_id?: string; engine?: Wanted; status?: Wanted; q?: string },
+      query: { app_id?: Wanted; engine?: Wanted; status?: Wanted; q?: string },
       paging: Paging,
     ) {
       const { q, app_id, ...equals } = query
-      const links = app_id === undefined ? undefined : repository.linksOf(app_id)
+      const links = wantedValues(app_id)?.flatMap((app) => repository.linksOf(app))
       const id = links?.map(({ database_id }) => database_id)
       // No ids would be no filter.
       const { rows, total } =
         id?.length === 0
           ? { rows: [], total: 0 }
           : repository.page(visibleProjects(actor), { ...equals, id }, q, ...limits(paging))
-      const linkTo = new Map(links?.map((link) => [link.database_id, linkOf(link)]))
+      const linksTo = links && Map.groupBy(links, ({ database_id }) => database_id)
       const summaries = rows.map((row): DatabaseSummary => {
-        const link = linkTo.get(row.id)
-        return link ? { ...summaryOf(row), link } : summaryOf(row)
+        const shown = linksTo?.get(row.id)?.map(linkOf)
+        return shown ? { ...summaryOf(row), links: shown } : summaryOf(row)
       })
       return paged({ rows: summaries, total }, paging)
     },

@@ -290,7 +290,7 @@ describe('what a verb shows', () => {
   )
   it('lists what linked databases give an app beside its own variables', async () => {
     const variable = { key: 'MODE', value: 'live', scopes: [], updated_at: '2026-11-26T00:00:00Z' }
-    const linkAs = (name: string, key: string) => ({ name, link: { app_id: 'app_1', key } })
+    const linkAs = (name: string, key: string) => ({ name, links: [{ app_id: 'app_1', key }] })
     const answers = {
       '/api/apps/app_1/env': [variable],
       '/api/databases': [linkAs('shop-db', 'DATABASE_URL'), linkAs('other', 'MODE')],

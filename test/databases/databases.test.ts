@@ -410,7 +410,11 @@ describe('a link', () => {
     const listed = (of: string) => api.as('viewer').get(`/api/databases?app_id=${of}`)
     const found = (await listed(app_id)).body
     const link = { app_id, key: 'DATABASE_URL' }
-    expect(found).toMatchObject({ total: 1, data: [{ id, link }] })
+    expect(found).toMatchObject({ total: 1, data: [{ id, links: [link] }] })
+    expect((await listed(`app_nothing,${app_id}`)).body).toMatchObject({
+      total: 1,
+      data: [{ links: [link] }],
+    })
     expect(JSON.stringify(found)).not.toContain(connection_string)
     expect((await listed('app_nothing')).body).toMatchObject({ total: 0, data: [] })
     expect((await developer().delete(`/api/databases/${id}/links/${app_id}`)).status).toBe(200)

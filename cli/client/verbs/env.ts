@@ -22,12 +22,14 @@ async function list(options: EnvOptions): Promise<void> {
     dataOf(api.GET('/api/apps/{id}/env', { params: { path: { id }, query } })),
   )
   const linked = await all((query) =>
-    dataOf(api.GET('/api/databases', { params: { query: { ...query, app_id: id } } })),
+    dataOf(api.GET('/api/databases', { params: { query: { ...query, app_id: [id] } } })),
   )
   // One of its own counts instead of a link's.
   const own = new Set(variables.map(({ key }) => key))
-  const given = linked.flatMap(({ name, link }) =>
-    link && !own.has(link.key) ? [[link.key, MASK, 'runtime', `with the database ${name}`]] : [],
+  const given = linked.flatMap(({ name, links = [] }) =>
+    links
+      .filter(({ key }) => !own.has(key))
+      .map(({ key }) => [key, MASK, 'runtime', `with the database ${name}`]),
   )
   show(options, variables, () =>
     variables.length + given.length === 0

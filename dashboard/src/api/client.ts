@@ -67,7 +67,11 @@ const session: Middleware = {
 }
 
 /** The API, typed by its own description. A refusal is thrown as `ApiFault`. */
-export const api = createClient<paths>({ baseUrl: '', credentials: 'same-origin', fetch: send })
+export const api = createClient<paths, 'application/json'>({
+  baseUrl: '',
+  credentials: 'same-origin',
+  fetch: send,
+})
 api.use(session)
 
 /** What an answer carries, once it is known not to be a refusal. */

@@ -40,7 +40,8 @@ export const useLinked = (app_id: () => string) =>
   useRead(
     ['database', 'app'],
     () => ['linked-databases', app_id()],
-    (signal) => api.GET('/api/databases', { params: { query: { app_id: app_id(), per_page: 100 } }, signal }),
+    (signal) =>
+      api.GET('/api/databases', { params: { query: { app_id: [app_id()], per_page: 100 } }, signal }),
   )
 
 const usePlan = (id: () => string | undefined, enabled: () => boolean) =>
