@@ -198,11 +198,13 @@ export async function* containerLogs(
   const mark = createMark()
   let window: LogOptions = options
   let silence_ms = SILENCE_MS
+  let was_there = false
   try {
-    for (let first = true; !signal?.aborted; first = false) {
+    while (!signal?.aborted) {
       const info = await containers.find(id, signal)
-      if (!info && first) throw new EngineError('not_found', 'There is no such instance.')
+      if (!info && !was_there) throw new EngineError('not_found', 'There is no such instance.')
       if (!info) return
+      was_there = true
       let is_silent = true
       for await (const line of readPass(connection, info, { ...window, silence_ms }, signal)) {
         if (!mark.isNew(line)) continue
@@ -218,10 +220,11 @@ export async function* containerLogs(
     }
   } catch (error) {
     if (signal?.aborted) return
-    // The log of a container that is being removed cannot be read any more; it ends here like that of a
-    // removed one.
-    if (options.follow && error instanceof EngineError && error.code === 'conflict') return
-    throw toEngineError(error)
+    const known = toEngineError(error)
+    // The log of a container that is being removed, or was since it was asked about, cannot be read any more; it
+    // ends here like that of a removed one.
+    if (options.follow && was_there && ['conflict', 'not_found'].includes(known.code)) return
+    throw known
   }
 }
 

@@ -52,3 +52,19 @@ test('the log of an instance that is followed goes on after a flood in which the
   expect(texts).toEqual(['yyyyy', 'after', 'later'])
   expect(asked()).toEqual([null, '1767225601.000000000'])
 })
+
+test('the log of an instance that is followed ends without an error when it is removed between two questions', async () => {
+  let looks = 0
+  const server = await createEngineStandIn(({ path }, response) => {
+    if (!path.endsWith('/logs')) return json(response, STARTED)
+    looks += 1
+    if (looks > 1) return json(response, { message: 'No such container: c' }, 404)
+    response.writeHead(200)
+    response.end(frame(second(1), 'ready\n'))
+  })
+  const engine = createDockerEngine({ docker_host: server.docker_host })
+  closing.push(engine.close, server.close)
+  const texts: string[] = []
+  for await (const { text } of engine.logs('c', { follow: true })) texts.push(text)
+  expect(texts).toEqual(['ready'])
+})
