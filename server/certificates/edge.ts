@@ -1,5 +1,6 @@
 import type { Log } from '#server/kernel/log'
 import { createPace } from '#server/kernel/pace'
+import { inOnePiece, inPieces, type Steps } from '#server/kernel/steps'
 import type { Secrets } from '#server/kernel/secrets'
 import { checkCertificate } from '#server/platform/ingress/certificates'
 import type { Certificate, Ingress } from '#server/platform/ingress/ingress'
@@ -105,7 +106,7 @@ export function createEdgeCertificates({
    * In one project, or in all: a certificate serves names of its own project only. Ends a step with each domain, so
    * that who has others to serve can rest between them.
    */
-  function* steps(project_id?: string, without?: string): Generator<void, Map<string, Assigned>> {
+  function* steps(project_id?: string, without?: string): Steps<Map<string, Assigned>> {
     const fitting = index(repository.usable(project_id).filter(({ id }) => id !== without))
     yield
     const assigned = new Map<string, Assigned>()
@@ -123,22 +124,10 @@ export function createEdgeCertificates({
     return assigned
   }
   /** What each certificate serves, worked out in one piece. */
-  function assign(...of: Parameters<typeof steps>): Map<string, Assigned> {
-    for (const work = steps(...of); ; ) {
-      const { done, value } = work.next()
-      if (done) return value
-    }
-  }
+  const assign = (...of: Parameters<typeof steps>): Map<string, Assigned> => inOnePiece(steps(...of))
   /** The same in pieces. What is changed meanwhile is looked at by the call that follows each change. */
-  async function assignInPieces(project_id: string | undefined): Promise<Map<string, Assigned>> {
-    const pace = createPace(project_id ?? '')
-    for (const work = steps(project_id); ; ) {
-      const { done, value } = work.next()
-      if (done) return value
-      const rest = pace.rest()
-      if (rest) await rest
-    }
-  }
+  const assignInPieces = (project_id: string | undefined): Promise<Map<string, Assigned>> =>
+    inPieces(steps(project_id), createPace(project_id ?? '').rest)
   function render({ row: { id }, names }: Assigned): Certificate {
     const { chain, private_key } = repository.find(id)!
     const key = secrets.open(private_key!, keyContext('private_key', id))

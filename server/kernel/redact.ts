@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto'
 import { setImmediate } from 'node:timers/promises'
+import { inOnePiece, inPieces, type Steps } from './steps.ts'
 import {
   createTextMatcher,
   LONGEST,
@@ -80,11 +81,14 @@ const MOST_KEPT_BYTES = 64 * 1024 ** 2
 const kept = new Map<string, TextMatcher>()
 let kept_bytes = 0
 
+/** Lets others come between the pieces. */
+const turn = () => setImmediate()
+
 /** Characters that are hashed in one piece. */
 const HASHED_AT_ONCE = 2_000_000
 
 /** Says which secrets they are; a step ends with each piece of them. */
-function* digestInPieces(secrets: ReadonlySet<string>): Generator<void, string> {
+function* digestInPieces(secrets: ReadonlySet<string>): Steps<string> {
   const hash = createHash('sha256')
   let left = HASHED_AT_ONCE
   for (const secret of secrets) {
@@ -95,20 +99,6 @@ function* digestInPieces(secrets: ReadonlySet<string>): Generator<void, string> 
     yield
   }
   return hash.digest('base64')
-}
-function inOnePiece<T>(work: Generator<void, T>): T {
-  for (;;) {
-    const { done, value } = work.next()
-    if (done) return value
-  }
-}
-/** Lets others come between the pieces. */
-async function inPieces<T>(work: Generator<void, T>): Promise<T> {
-  for (;;) {
-    const { done, value } = work.next()
-    if (done) return value
-    await setImmediate()
-  }
 }
 
 function keep(digest: string, matcher: TextMatcher): TextMatcher {
@@ -133,7 +123,7 @@ export function matcherOf(secrets: readonly string[]): TextMatcher {
 const making = new Map<string, Promise<TextMatcher>>()
 
 const make = async (digest: string, secrets: ReadonlySet<string>): Promise<TextMatcher> =>
-  keep(digest, await inPieces(textMatcherInPieces(formsOf(secrets))))
+  keep(digest, await inPieces(textMatcherInPieces(formsOf(secrets)), turn))
 
 /**
  * `redactor`, whose matcher is made a piece at a time where it is not known yet: of the megabyte that
@@ -141,7 +131,7 @@ const make = async (digest: string, secrets: ReadonlySet<string>): Promise<TextM
  */
 export async function redactorSoon(secrets: readonly string[]): Promise<(text: string) => string> {
   const distinct = new Set(secrets)
-  const digest = await inPieces(digestInPieces(distinct))
+  const digest = await inPieces(digestInPieces(distinct), turn)
   const known = kept.get(digest)
   if (known) return redactorWith(keep(digest, known))
   const made = making.get(digest) ?? make(digest, distinct).finally(() => making.delete(digest))

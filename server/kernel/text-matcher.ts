@@ -1,5 +1,6 @@
 import { randomInt } from 'node:crypto'
 import { crc32 } from 'node:zlib'
+import { inOnePiece, type Steps } from './steps.ts'
 
 /** No text that is looked for is shorter. */
 export const SHORTEST = 8
@@ -166,19 +167,14 @@ export interface TextMatcher {
  * a node for every character of every text instead.
  * @param texts of eight characters at least.
  */
-export function createTextMatcher(texts: Iterable<string>): TextMatcher {
-  const pieces = textMatcherInPieces(texts)
-  for (;;) {
-    const { done, value } = pieces.next()
-    if (done) return value
-  }
-}
+export const createTextMatcher = (texts: Iterable<string>): TextMatcher =>
+  inOnePiece(textMatcherInPieces(texts))
 
 /** Texts, or pieces of long ones, after which others may be served. */
 const AT_ONCE = 500
 
 /** The same in pieces of work, between which others may be served. */
-export function* textMatcherInPieces(texts: Iterable<string>): Generator<void, TextMatcher> {
+export function* textMatcherInPieces(texts: Iterable<string>): Steps<TextMatcher> {
   const table = createTable()
   const beginnings = createBeginnings()
   const pieces = new Set<number>()
