@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { createDomainPlaces } from '#server/domains/places'
 import { createTestApi, type TestApi } from '#test/support/api'
+import { statementsDuring } from '#test/support/statements'
 
 let api: TestApi
 let app_id: string
@@ -64,15 +65,10 @@ describe('automatic names', () => {
     const stack = (await developer().post('/api/apps', { name: 'stack', compose })).body.data.id
     api.services.domains.followServices({ ...api.services.apps.find(stack)!, id: stack }, ['api'])
     const { db } = api.kernel
-    const { sql } = db
-    const texts: string[] = []
-    db.sql = (text) => {
-      texts.push(text)
-      return sql(text)
-    }
-    const answer = await api.as('admin').put('/api/settings/domain', { base_domain: 'apps.other.com' })
-    db.sql = sql
-    expect(answer.status).toBe(200)
+    const texts = await statementsDuring(db, async () => {
+      const answer = await api.as('admin').put('/api/settings/domain', { base_domain: 'apps.other.com' })
+      expect(answer.status).toBe(200)
+    })
     const names = db.sql(`SELECT hostname FROM domains WHERE kind = 'automatic' ORDER BY hostname`).pluck()
     expect(names.all()).toEqual(['api-stack.apps.other.com', 'shop.apps.other.com', 'stack.apps.other.com'])
     expect(texts.filter((text) => text.startsWith('UPDATE') && text.includes(' domains '))).toHaveLength(1)

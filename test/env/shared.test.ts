@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { createTestApi, type TestApi } from '#test/support/api'
+import { statementsDuring } from '#test/support/statements'
 
 const MANY = 300
 let api: TestApi
@@ -18,22 +19,7 @@ const shared = (count: number, value: string) =>
 const replace = (variables: { key: string; value?: string; secret?: boolean }[]) =>
   api.services.env.replaceShared(api.actor('owner'), project_id, { variables })
 const kept = async () => (await api.as('owner').get(`/api/projects/${project_id}/env`)).body
-/** SQL that was asked for while something was done. */
-async function asked(work: () => Promise<unknown>): Promise<string[]> {
-  const { db } = api.kernel
-  const { sql } = db
-  const texts: string[] = []
-  db.sql = (text) => {
-    texts.push(text)
-    return sql(text)
-  }
-  try {
-    await work()
-    return texts
-  } finally {
-    db.sql = sql
-  }
-}
+const asked = (work: () => Promise<unknown>) => statementsDuring(api.kernel.db, work)
 
 describe('the variables of a project', () => {
   it('are replaced by as many questions for history and for uses, however many come and go', async () => {

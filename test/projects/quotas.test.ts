@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { Quotas } from '#server/projects/schema'
 import { createTestApi, type TestApi } from '#test/support/api'
+import { statementsDuring } from '#test/support/statements'
 
 let api: TestApi
 let project_id: string
@@ -95,20 +96,14 @@ describe('an app that is moved into a project with quotas', () => {
 it('what instances use is asked of no app where nothing limits it: a change costs the same in a project of thousands', async () => {
   const made = (n: number) => api.as('developer').post('/api/apps', { name: `app-${n}`, source: 'upload' })
   const { id } = (await made(0)).body.data
-  const { db } = api.kernel
-  const { sql } = db
   /** Statements that a change of the app takes. */
   const cost = async () => {
-    let count = 0
-    db.sql = (text) => {
-      count += 1
-      return sql(text)
-    }
-    const limits = { memory_bytes: 1024 ** 3 }
-    expect((await api.as('developer').put(`/api/apps/${id}`, { limits })).status).toBe(200)
-    expect((await api.as('developer').put(`/api/apps/${id}`, { limits: {} })).status).toBe(200)
-    db.sql = sql
-    return count
+    const statements = await statementsDuring(api.kernel.db, async () => {
+      const limits = { memory_bytes: 1024 ** 3 }
+      expect((await api.as('developer').put(`/api/apps/${id}`, { limits })).status).toBe(200)
+      expect((await api.as('developer').put(`/api/apps/${id}`, { limits: {} })).status).toBe(200)
+    })
+    return statements.length
   }
   const alone = await cost()
   for (let n = 1; n <= 20; n += 1) await made(n)
