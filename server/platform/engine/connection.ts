@@ -151,6 +151,8 @@ async function openStream(options: StreamOptions, send: Send): Promise<IncomingM
   answer.once('close', () => {
     clearTimeout(timer)
     options.signal?.removeEventListener('abort', follow)
+    // What the engine did not take it will not take any more, and whoever sends it would wait with its file open.
+    options.upload?.destroy()
   })
   return answer
 }

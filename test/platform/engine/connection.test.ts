@@ -1,3 +1,5 @@
+import { once } from 'node:events'
+import { Readable } from 'node:stream'
 import { text } from 'node:stream/consumers'
 import { afterEach, describe, expect, test } from 'vitest'
 import { createConnection } from '#server/platform/engine/connection'
@@ -42,6 +44,16 @@ describe('a call', () => {
     })
     const answer = await connection.stream({ path: '/x', whole_ms: 100 })
     await expect(text(answer)).rejects.toMatchObject({ code: 'unavailable' })
+  })
+
+  test('whose answer ends before all was taken that it sends leaves nobody waiting to send the rest', async () => {
+    const { connection } = await standIn((_, response) => void response.end('enough'))
+    const upload = new Readable({ read: () => upload.push(Buffer.alloc(64 * 1024)) })
+    const answer = await connection.stream({ method: 'POST', path: '/x', upload })
+    const ended = once(upload, 'close')
+    expect(await text(answer)).toBe('enough')
+    await ended
+    expect(upload.destroyed).toBe(true)
   })
 
   test('ends as aborted when its caller leaves, before and after it was sent', async () => {
