@@ -24,7 +24,7 @@ import { createGuardedClient } from '#server/platform/outbound/client'
 import { createDial } from '#server/platform/outbound/dial'
 import { createOutboundPolicy } from '#server/platform/outbound/policy'
 import { prepareDataDirectory } from '#server/start/data-directory'
-import { type Adopted, adoptNewer, bringArchives, recoveredIn } from './restored-archives.ts'
+import { type Adopted, adoptNewer, bringArchives, recoveredIn, settleOwn } from './restored-archives.ts'
 import { placeKeys } from './restored-keys.ts'
 import { CommandError, say } from './terminal.ts'
 
@@ -211,6 +211,7 @@ async function install(
   const db = openDb(join(folder, 'portreeve.db'))
   // The server restores databases and volumes, and deploys apps, at its next start.
   settleCopy(db, manifest.created_at)
+  await settleOwn(db, store, manifest)
   const copied = await bringArchives(db, store, manifest, config.data_directory)
   const adopted = await adoptNewer(db, store, manifest, secretsHere(config, keys))
   db.raw.pragma('wal_checkpoint(TRUNCATE)')

@@ -54,6 +54,19 @@ export async function bringArchives(
   return copied
 }
 
+/**
+ * The backup that a copy came from is under way in that copy. It was read to its end meanwhile, so it is a good one
+ * wherever it can be found again.
+ */
+export async function settleOwn(db: Db, store: ObjectStore, manifest: Manifest): Promise<void> {
+  const backups = createBackupRepository(db)
+  const known = backups.find(manifest.backup_id)
+  if (!known || !isCutOff(known) || !(await store.stat(known.object_key))) return
+  const { size_bytes, original_bytes, sha256, engine, version } = manifest
+  backups.setStatus(known.id, 'failed', 'succeeded')
+  backups.update(known.id, { size_bytes, original_bytes, sha256, engine, version, error: null })
+}
+
 const isThere = (db: Db, { kind, id }: Manifest['target']): boolean =>
   kind !== 'platform' &&
   id !== null &&

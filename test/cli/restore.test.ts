@@ -109,6 +109,20 @@ describe('portreeve restore', () => {
     expect([code, stderr]).toEqual([0, ''])
     expect(names()).toContain('shop')
   })
+  it('knows the backup that it came from as a good one, where that lies at its destination still', async () => {
+    const known = () => {
+      const db = openDb(join(data, 'portreeve.db'))
+      const row = db.raw.prepare(`SELECT status, error, sha256 FROM backups WHERE target = 'platform'`).get()
+      db.close()
+      return row
+    }
+    const { sha256 } = JSON.parse(readFileSync(`${archive}.manifest.json`, 'utf8'))
+    expect((await run([saved])).code).toBe(0)
+    expect(known()).toEqual({ status: 'succeeded', error: null, sha256 })
+    rmSync(data, { recursive: true })
+    expect((await run([archive])).code).toBe(0)
+    expect(known()).toMatchObject({ status: 'failed' })
+  })
   it('says which folder it looks for when it is given another one', async () => {
     const { code, stderr } = await run([dirname(archive)])
     expect([code, stderr]).toEqual([1, expect.stringContaining('the folder that holds "platform"')])
