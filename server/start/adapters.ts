@@ -42,6 +42,7 @@ export async function createAdapters({ config, db, log }: Kernel): Promise<Adapt
     installation: installationName(db),
     layer_bytes: config.layer_bytes,
     openPorts: () => guard.egress.openPorts(),
+    watchMemory: guard.memory.watch,
     log: (message) => log.debug(message, { part: 'engine' }),
   })
   const git = createGit({

@@ -1,12 +1,17 @@
+import { once } from 'node:events'
+import { spawn } from 'node:child_process'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { newId } from '#server/kernel/ids'
 import type { Engine } from '#server/platform/engine/engine'
+import { createEgressFilter } from '#server/platform/host-rules/egress'
+import { createEngineMemory } from '#server/platform/host-rules/engine-memory'
 import { BUSYBOX_IMAGE, ensureBusyboxImage, testEngine } from '#test/support/engine-images'
 import { canStartEngine, startOwnEngine } from '#test/support/own-engine'
 import { poll } from '#test/support/poll'
+import { freePort } from '#test/support/portreeve'
 import { testWorkload } from '#test/support/workload'
 
 describe.skipIf(!canStartEngine)('an engine of our own, whose groups have another name', () => {
@@ -83,5 +88,67 @@ describe.skipIf(!canStartEngine)('an engine of our own, whose groups have anothe
     expect(after.map(({ id, address }) => ({ id, address }))).toEqual(
       before.map(({ id, address }) => ({ id, address })),
     )
+  })
+  test('reads no more of what a registry sends without end, also once nobody waits for it, and fetches again after that', async () => {
+    const port = await freePort()
+    const egress = createEgressFilter({
+      docker_host: own.docker_host,
+      allowed_private_hosts: [`127.0.0.1:${port}`],
+      edge_ports: [],
+      log: () => {},
+    })
+    let is_cut = false
+    const memory = createEngineMemory({
+      docker_host: own.docker_host,
+      egress: {
+        async cutOff(desired) {
+          await egress.cutOff(desired)
+          is_cut = desired
+        },
+      },
+      log: () => {},
+      // Of a small machine, so that the test takes little of this one.
+      total_bytes: 1024 ** 3,
+    })
+    const guarded = testEngine({ docker_host: own.docker_host, watchMemory: memory.watch })
+    const registry = spawn('nsenter', [
+      `--net=/run/netns/${own.namespace}`,
+      process.execPath,
+      join(import.meta.dirname, '../support/endless-registry.ts'),
+      String(port),
+    ])
+    let said = ''
+    registry.stdout.on('data', (text: Buffer) => {
+      said += text.toString()
+    })
+    const until = (condition: () => boolean) =>
+      poll(async () => {
+        await memory.look()
+        return condition()
+      })
+    const pull = (signal: AbortSignal) =>
+      guarded.pullImage(`127.0.0.1:${port}/x:1`, { onLog: () => {} }, signal).then(
+        () => 'pulled',
+        (error: { code: string }) => error.code,
+      )
+    try {
+      await until(() => said.includes('ready'))
+      expect(await egress.ensure()).toEqual({ active: true })
+      const pulling = pull(calm)
+      await until(() => said === 'ready\nasked\nclosed\n')
+      expect(await pulling).toBe('image_refused')
+      await until(() => !is_cut)
+      const leaving = new AbortController()
+      const left = pull(leaving.signal)
+      await until(() => said.endsWith('asked\n'))
+      leaving.abort()
+      expect(await left).toBe('aborted')
+      await until(() => said.endsWith('closed\n'))
+    } finally {
+      registry.kill()
+      await once(registry, 'exit')
+      await egress.release()
+      await guarded.close()
+    }
   })
 })

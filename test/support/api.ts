@@ -5,6 +5,7 @@ import type { Secrets } from '#server/kernel/secrets'
 import { createFakeAcme, type FakeAcme } from '#server/platform/acme/fake'
 import { createFakeDns, type FakeDns } from '#server/platform/dns/fake'
 import { createFakeEngine, type FakeEngine } from '#server/platform/engine/fake/fake'
+import { unwatched } from '#server/platform/engine/memory'
 import { createFakeGit, type FakeGit } from '#server/platform/git/fake'
 import { createFakeIngress, type FakeIngress } from '#server/platform/ingress/fake/fake'
 import type { FindAddresses } from '#server/platform/dns/names'
@@ -145,7 +146,13 @@ export async function createTestApi(options: TestApiOptions = {}): Promise<TestA
     kernel,
     {
       ...fakes,
-      guard: { egress: options.egress ?? fakeEgress(), checks: () => ({}), start() {}, stop: async () => {} },
+      guard: {
+        egress: options.egress ?? fakeEgress(),
+        memory: { look: async () => {}, watch: unwatched },
+        checks: () => ({}),
+        start() {},
+        stop: async () => {},
+      },
       ...(options.names ? { names: options.names } : {}),
       ...(options.mail ? { mail: options.mail } : {}),
       ...(options.password_cost ? { password_cost: options.password_cost } : {}),

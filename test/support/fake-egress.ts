@@ -8,6 +8,7 @@ export function fakeEgress(state: GuardState = { active: true }): EgressFilter {
     state: () => state,
     openPorts: async () => {},
     admit: async () => {},
+    cutOff: async () => {},
     release: async () => {},
   }
 }

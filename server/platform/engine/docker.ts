@@ -21,6 +21,7 @@ import { DEFAULT_PUBLISHED_PORTS, type PortRange } from './published-ports.ts'
 import { createReleases } from './releases.ts'
 import { createTerminals } from './containers/terminal.ts'
 import { createTurn } from './turn.ts'
+import { unwatched, type WatchMemory } from './memory.ts'
 import { createVolumes } from './volumes.ts'
 
 export interface DockerEngineOptions {
@@ -39,6 +40,8 @@ export interface DockerEngineOptions {
    * Makes sure that published ports lead to their containers; awaited after one with such ports was started.
    */
   openPorts?(): Promise<unknown>
+  /** Watches what the engine takes while it fetches for a build or a pull. */
+  watchMemory?: WatchMemory
   /** Bytes that a container may write into its own layer, where the engine's storage can limit it; else watched. */
   layer_bytes?: number
   /** `classic` never uses BuildKit. */
@@ -71,6 +74,7 @@ export function createDockerEngine(options: DockerEngineOptions): Engine {
     log: options.log ?? (() => {}),
     version: readFacts,
     room,
+    watchMemory: options.watchMemory ?? unwatched,
     pruneCache: disk.pruneCache,
   })
   const logs: Engine['logs'] = (instance_id, log_options, signal) =>
@@ -94,7 +98,7 @@ export function createDockerEngine(options: DockerEngineOptions): Engine {
     ensureNetwork: networks.ensure,
     removeNetwork: networks.remove,
     buildImage: builds.buildImage,
-    pullImage: createPull(connection, images, room),
+    pullImage: createPull(connection, images, room, options.watchMemory),
     findImage: images.find,
     listImages: images.list,
     removeImage: images.remove,

@@ -5,6 +5,7 @@ import { aborted, diskFull, engineWords, saysDiskFull, toEngineError } from './f
 import { heartbeat } from './heartbeat.ts'
 import type { Images } from './images.ts'
 import { readJsonLines } from './json-lines.ts'
+import { tookTheMemory, unwatched, type WatchMemory } from './memory.ts'
 import { clampMessage } from './messages.ts'
 
 /** A registry that sends nothing for this long is given up. */
@@ -19,7 +20,12 @@ interface PullProgress {
 }
 
 /** Pulls with progress; an image that a digest pins and that is here is taken as it is. */
-export function createPull(connection: Connection, images: Images, room: DiskRoom) {
+export function createPull(
+  connection: Connection,
+  images: Images,
+  room: DiskRoom,
+  watchMemory: WatchMemory = unwatched,
+) {
   return async function pullImage(
     reference: string,
     options: PullOptions,
@@ -31,12 +37,13 @@ export function createPull(connection: Connection, images: Images, room: DiskRoo
     if (known) return known
     const beat = heartbeat({ silence_ms: SILENCE_LIMIT_MS, limit_ms: PULL_LIMIT_MS }, signal)
     const watched = room.watch(beat.signal)
+    const memory = watchMemory(watched.signal)
     try {
       const answer = await connection.stream({
         method: 'POST',
         path: '/images/create',
         query: splitReference(reference),
-        signal: watched.signal,
+        signal: memory.signal,
         deadline_ms: 0,
         headers: options.auth ? { 'X-Registry-Auth': authHeader(options.auth) } : {},
       })
@@ -56,8 +63,10 @@ export function createPull(connection: Connection, images: Images, room: DiskRoo
       return image
     } catch (error) {
       if (watched.filled()) throw filledTheDisk(`The pull of the image ${clampMessage(reference, 120)}`)
+      if (memory.filled()) throw tookTheMemory(`The pull of the image ${clampMessage(reference, 120)}`)
       throw pullFailure(reference, error, beat.ended(), signal)
     } finally {
+      memory.stop()
       watched.stop()
       beat.stop()
     }

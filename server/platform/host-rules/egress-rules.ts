@@ -22,12 +22,13 @@ export function allowedRules(family: 4 | 6, openings: readonly Opening[]): strin
   return [...new Set(rules)].sort()
 }
 
-/** Rules for what the engine's own process connects to. */
+/** Rules for what the engine's own process connects to. @param is_cut resets each of its connections. */
 export function egressRules(
   family: 4 | 6,
   allowed: readonly string[],
   nameservers: readonly string[],
   edge_ports: readonly number[],
+  is_cut = false,
 ): string[] {
   const refused =
     family === 4
@@ -38,6 +39,8 @@ export function egressRules(
           ...NOT_PUBLIC_V6.map((network) => `${TCP} -d ${network} ${REFUSE}`),
         ]
   return [
+    // Also of what stands: the other end of each connection is told that it is over, and so is the engine.
+    ...(is_cut ? [`-p tcp ${REFUSE}`] : []),
     ...allowed,
     ...nameservers
       .filter((address) => familyOf(address) === family)

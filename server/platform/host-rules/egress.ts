@@ -29,6 +29,8 @@ export interface EgressFilter {
   openPorts(): Promise<void>
   /** Lets the engine reach addresses of a host that the operator listed. */
   admit(addresses: readonly string[], port: number): Promise<void>
+  /** Resets all connections of the engine's process, and lets it make none, until it is told otherwise. */
+  cutOff(is_cut: boolean): Promise<void>
   /** Takes the filter away, unless another installation on this engine still needs it. */
   release(): Promise<void>
 }
@@ -72,6 +74,7 @@ export function createEgressFilter(options: EgressOptions): EgressFilter {
   let leave: (() => void) | undefined
   let working: Promise<unknown> = Promise.resolve()
   let told = ''
+  let is_cut = false
 
   /** One piece of work after another. */
   const inTurn = <T>(work: () => Promise<T>): Promise<T> => {
@@ -125,7 +128,7 @@ export function createEgressFilter(options: EgressOptions): EgressFilter {
         name: `${CHAIN}${key}`,
         parent: 'OUTPUT',
         match: ['-m', 'cgroup', '--path', `${GROUP}${key}`],
-        rules: egressRules(family, allowedRules(family, all), nameservers, options.edge_ports),
+        rules: egressRules(family, allowedRules(family, all), nameservers, options.edge_ports, is_cut),
       })
     }
     await freeProxies()
@@ -212,6 +215,11 @@ export function createEgressFilter(options: EgressOptions): EgressFilter {
         for (const network of fresh) admitted.set(`${network} ${port}`, { network, port })
         for (const oldest of [...admitted.keys()].slice(0, Math.max(0, admitted.size - MAX_ADMITTED)))
           admitted.delete(oldest)
+        if (held) await attempt(apply)
+      }),
+    cutOff: (desired) =>
+      inTurn(async () => {
+        is_cut = desired
         if (held) await attempt(apply)
       }),
     release: () =>

@@ -2,6 +2,7 @@ import type { Config } from '#server/kernel/config'
 import type { Log } from '#server/kernel/log'
 import { createConnection } from '#server/platform/engine/connection'
 import { createEgressFilter, type EgressFilter, type GuardState } from './egress.ts'
+import { createEngineMemory, type EngineMemory } from './engine-memory.ts'
 import { createIsolation } from './isolation.ts'
 import { createListedAddresses } from './listed-addresses.ts'
 import { raiseWatchLimits } from './watch-limits.ts'
@@ -10,6 +11,8 @@ import { raiseWatchLimits } from './watch-limits.ts'
 export interface HostGuard {
   /** Awaited before the engine fetches anything that a user may have aimed. */
   egress: EgressFilter
+  /** Watches what the engine takes for what it fetches. */
+  memory: EngineMemory
   /** One entry for each guard. A guard that cannot be set is no fault of the server: the message says it. */
   checks(): Record<string, { ok: boolean; message?: string }>
   /** Sets the rules and keeps them set; answers at once. */
@@ -28,6 +31,8 @@ export interface HostGuardOptions {
 const LOOK_MS = 1_000
 /** Every so many looks, all rules are compared and names are looked up again. */
 const RENEW_EVERY = 15
+/** A fast network brings some hundred megabytes in the meantime. */
+const WEIGH_MS = 250
 
 const checkOf = ({ active, reason }: GuardState) => ({
   ok: true,
@@ -49,7 +54,13 @@ export function createHostGuard({ config, edge_ports, log }: HostGuardOptions): 
     allowed_private_hosts: config.allowed_private_hosts,
   })
   const isolation = createIsolation({ ...common, engine: connection })
+  const memory = createEngineMemory({
+    docker_host: config.docker_host,
+    egress,
+    log: (message) => log.warn(message),
+  })
   let timer: NodeJS.Timeout | undefined
+  let weighing: NodeJS.Timeout | undefined
   let looks = 0
   let is_stopped = false
   let is_told = false
@@ -75,13 +86,23 @@ export function createHostGuard({ config, edge_ports, log }: HostGuardOptions): 
     if (!is_stopped) timer = setTimeout(() => void look(), LOOK_MS).unref()
   }
 
+  async function weigh(): Promise<void> {
+    await memory.look()
+    if (!is_stopped) weighing = setTimeout(() => void weigh(), WEIGH_MS).unref()
+  }
+
   return {
     egress,
+    memory,
     checks: () => ({ egress: checkOf(egress.state()), isolation: checkOf(isolation.state()) }),
-    start: () => void look(),
+    start() {
+      void look()
+      void weigh()
+    },
     async stop() {
       is_stopped = true
       clearTimeout(timer)
+      clearTimeout(weighing)
       isolation.leave()
       await egress.release()
       connection.close()

@@ -14,11 +14,14 @@ let context: string
 let server: Awaited<ReturnType<typeof createEngineStandIn>>
 let engine: Engine
 let full: boolean
+/** Aborts once the engine has taken too much memory. */
+let taken: AbortController
 /** Bytes that the container of a command wrote. */
 let wrote: number
 beforeEach(async () => {
   context = mkdtempSync(join(tmpdir(), 'portreeve-room-'))
   full = false
+  taken = new AbortController()
   wrote = 0
   const owned = { 'portreeve.managed': 'true', 'portreeve.installation': 'default' }
   server = await createEngineStandIn(({ method, path }, response) => {
@@ -45,6 +48,11 @@ beforeEach(async () => {
     builder: 'classic',
     layer_bytes: 1024 ** 3,
     isDiskFull: (directory) => full && directory === ROOT,
+    watchMemory: (signal) => ({
+      signal: AbortSignal.any([signal, taken.signal]),
+      filled: () => taken.signal.aborted,
+      stop: () => {},
+    }),
   })
 })
 afterEach(async () => {
@@ -143,3 +151,24 @@ test('the disk of this machine has more left than the reserve, and a folder that
   expect(isReserveTouched(context)).toBe(false)
   expect(isReserveTouched('/nowhere/at/all')).toBe(false)
 })
+
+test.each([
+  ['The build', '/build', () => build()],
+  [
+    'The pull of the image evil.example/x:1',
+    '/images/create',
+    () => engine.pullImage('evil.example/x:1', { onLog: () => {} }, calm),
+  ],
+])(
+  '%s that makes the engine take the memory of the server is ended with a sentence',
+  async (what, path, start) => {
+    const working = start()
+    working.catch(() => {})
+    while (!seen(path)) await new Promise((resolve) => setImmediate(resolve))
+    taken.abort()
+    await expect(working).rejects.toMatchObject({
+      code: 'image_refused',
+      message: expect.stringContaining(`${what} was ended: a registry sent so much`),
+    })
+  },
+)

@@ -11,6 +11,7 @@ import { aborted, EngineAnswer, toEngineError } from '../failures.ts'
 import { heartbeat } from '../heartbeat.ts'
 import type { Images } from '../images.ts'
 import type { LabelScope } from '../labels.ts'
+import { tookTheMemory, type WatchMemory } from '../memory.ts'
 import { REMEMBERED, tellingLines } from './telling-lines.ts'
 
 export interface BuildOptions {
@@ -19,6 +20,7 @@ export interface BuildOptions {
   log(message: string): void
   version(): Promise<EngineVersion>
   room: DiskRoom
+  watchMemory: WatchMemory
   pruneCache(limit: CacheLimit): Promise<number>
 }
 interface EngineInfo {
@@ -121,8 +123,9 @@ export function createBuilds(
     }
     const beat = heartbeat({ silence_ms: 0, limit_ms: spec.limits.timeout_ms }, signal)
     const room = options.room.watch(beat.signal)
+    const memory = options.watchMemory(room.signal)
     try {
-      const id = await build({ ...spec, onLog }, room.signal)
+      const id = await build({ ...spec, onLog }, memory.signal)
       const image = await images.admit(id)
       if (!image)
         throw new EngineError(
@@ -134,6 +137,7 @@ export function createBuilds(
     } catch (error) {
       if (signal.aborted) throw aborted('The build')
       if (room.filled()) throw await filled(lines, error)
+      if (memory.filled()) throw tookTheMemory('The build')
       if (beat.ended()) {
         throw new EngineError(
           'timeout',
@@ -144,6 +148,7 @@ export function createBuilds(
       }
       throw refusal(error, spec) ?? toEngineError(error)
     } finally {
+      memory.stop()
       room.stop()
       beat.stop()
     }
