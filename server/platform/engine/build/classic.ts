@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { pack, type Pack } from 'tar-stream'
+import { createPace } from '#server/kernel/pace'
 import { buildQuery } from './buildkit.ts'
 import { type ContextEntry, openContextFile, walkContext } from './context.ts'
 import { buildError } from './failure.ts'
@@ -11,6 +12,8 @@ import { createLineSplitter, stripColours } from '../containers/log-lines.ts'
 import { clampMessage } from '../messages.ts'
 import { REMEMBERED } from './telling-lines.ts'
 
+/** What is split into lines at once: one write of a command may hold thousands. */
+const PART_BYTES = 4096
 const CPU_PERIOD_US = 100_000
 /** The classic builder shows error output in red, which is how it can be told from the rest. */
 const RED = '\u001b[91m'
@@ -57,11 +60,11 @@ export async function buildClassic(
     },
     headers: spec.registries?.length ? { 'X-Registry-Config': registryConfig(spec.registries) } : {},
   })
-  const log = createClassicLog((line) => spec.onLog(line))
+  const log = createClassicLog(spec.cache_scope, (line) => spec.onLog(line))
   let image_id: string | undefined
   let failure: string | undefined
   for await (const event of readJsonLines<BuildEvent>(answer)) {
-    if (event.stream !== undefined) log.text(event.stream)
+    if (event.stream !== undefined) await log.text(event.stream)
     if (event.status !== undefined) log.status(event.id ? `${event.id}: ${event.status}` : event.status)
     if (event.aux?.ID) image_id = event.aux.ID
     failure ??= event.errorDetail?.message ?? event.error
@@ -184,8 +187,16 @@ function write(sink: ReturnType<Pack['entry']>, chunk: Buffer): Promise<void> | 
   })
 }
 
-/** Sorts the classic builder's text into its own words and the output of commands. */
-function createClassicLog(onLog: (line: BuildLogLine) => void) {
+/**
+ * Sorts the classic builder's text into its own words and the output of commands.
+ * @param owner for whom it is built: whoever prints very much takes turns with others.
+ */
+export function createClassicLog(
+  owner: string,
+  onLog: (line: BuildLogLine) => void,
+  now: () => number = () => performance.now(),
+) {
+  const pace = createPace(owner, now)
   const seen = new Set<string>()
   let step: string | undefined
   let lines: string[] = []
@@ -219,11 +230,17 @@ function createClassicLog(onLog: (line: BuildLogLine) => void) {
     errors.end()
   }
   return {
-    text(text: string): void {
+    /** Resolves once all of it was handed on. */
+    async text(text: string): Promise<void> {
       // A command may end without a newline; the builder's next words are then no part of its last line.
       if (BUILDER_WORDS.test(text)) endAll()
       const target = text.startsWith(RED) ? errors : splitter
-      target.write(Buffer.from(text))
+      const bytes = Buffer.from(text)
+      for (let at = 0; at < bytes.length; at += PART_BYTES) {
+        target.write(bytes.subarray(at, at + PART_BYTES))
+        const rest = pace.rest()
+        if (rest) await rest
+      }
     },
     status(text: string): void {
       if (seen.has(text)) return
