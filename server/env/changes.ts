@@ -5,7 +5,7 @@ import { newId } from '#server/kernel/ids'
 import { valueFault } from './value-faults.ts'
 import { referencesIn, UnresolvedError } from './references.ts'
 import type { Owner, VariableRepository, VariableRow } from './repository.ts'
-import { changedFields, type PlainVariable, type Vault } from './values.ts'
+import { changedFields, type PlainVariable, scopesOf, type Vault } from './values.ts'
 
 /** An environment beyond this would keep a process from starting. */
 export const MOST_VARIABLES = 2000
@@ -100,6 +100,39 @@ export function createChanges(repository: VariableRepository, vault: Vault, cloc
     const row = { id, ...place, ...columns, refs, version: 1, created_at: at, updated_at: at }
     return { before, row, kind: 'added', fields: [...FRESH] }
   }
+  /**
+   * A draft of a variable whose values nobody can read now: they stay sealed as they are, and open
+   * again with their key. What is said of them changes.
+   */
+  const keep = (
+    before: VariableRow,
+    said: Partial<{ secret: boolean | undefined; scopes: readonly string[] | undefined }> &
+      Pick<VariableRow, 'comment'>,
+    path: string,
+  ): Draft => {
+    if (before.secret === 1 && said.secret === false)
+      throw invalid(path, 'must be sent by who makes a secret plain: nobody can read what is stored.')
+    const is = (one: VariableRow): PlainVariable => ({
+      value: '',
+      preview_value: null,
+      secret: one.secret === 1,
+      build: one.build === 1,
+      runtime: one.runtime === 1,
+      comment: one.comment,
+    })
+    const scopes = scopesOf(said.scopes, is(before))
+    const described = {
+      ...before,
+      secret: Number(said.secret ?? before.secret === 1),
+      build: Number(scopes.build),
+      runtime: Number(scopes.runtime),
+      comment: said.comment,
+    }
+    const fields = changedFields(is(before), is(described))
+    if (fields.length === 0) return { before, row: before, kind: 'unchanged', fields }
+    const row = { ...described, version: before.version + 1, updated_at: clock.iso() }
+    return { before, row, kind: 'changed', fields }
+  }
   /** Writes drafts of one owner; what they were before, if they ever were, is asked for once. */
   const writeAll = (actor: Actor, drafts: readonly Draft[]): Change[] => {
     const added = drafts.filter(({ kind }) => kind === 'added').map(({ row }) => row)
@@ -123,6 +156,7 @@ export function createChanges(repository: VariableRepository, vault: Vault, cloc
 
   return {
     draft,
+    keep,
     writeAll,
     /**
      * Makes a variable what it is to be; `path` is the field that a 422 names, `known` what `before` holds, where it

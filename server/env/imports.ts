@@ -7,7 +7,15 @@ import { entriesOf, saidOf } from './import.ts'
 import type { VariableRepository, VariableRow } from './repository.ts'
 import type { VariableImport, VariableReport } from './schema.ts'
 import { namedIn } from './unrevealed.ts'
-import { keptBy, type PlainVariable, requireSentToShow, scopesOf, type Vault } from './values.ts'
+import {
+  keptBy,
+  leavesUnread,
+  type PlainVariable,
+  requirePreviewSent,
+  requireSentToShow,
+  scopesOf,
+  type Vault,
+} from './values.ts'
 
 interface ImportParts {
   db: Db
@@ -27,7 +35,8 @@ interface ImportParts {
 /** A variable of an import, as it is to be. */
 interface Prepared {
   draft: Draft
-  plain: PlainVariable
+  /** Undefined for one that stays sealed as it is, since nobody can read it. */
+  plain: PlainVariable | undefined
 }
 
 /** What was worked out and checked before the transaction, from this place in the history on. */
@@ -52,14 +61,18 @@ export function createImports({ db, repository, vault, changes, ...parts }: Impo
   ): Prepared => {
     const before = row && vault.openReadable(row)
     const said = saidOf(body, key)
+    const path = `${pathOf(body)}: ${key}`
+    const comment = said.comment === undefined ? (row?.comment ?? null) : said.comment
+    if (row && leavesUnread(value, row, before))
+      return { draft: changes.keep(row, { ...said, comment }, path), plain: undefined }
+    requirePreviewSent(row, before, undefined, path)
     const plain: PlainVariable = {
       value: keptBy(value, before?.secret ? before.value : undefined)!,
       preview_value: before?.preview_value ?? null,
       secret: said.secret ?? (row ? row.secret === 1 : seemsSecret(key, value)),
       ...scopesOf(said.scopes, before),
-      comment: said.comment === undefined ? (row?.comment ?? null) : said.comment,
+      comment,
     }
-    const path = `${pathOf(body)}: ${key}`
     // An import has no values for previews: whoever has one takes the secret away with a change of its own.
     requireSentToShow(before, plain, { value }, { value: path, preview_value: path })
     return { draft: changes.draft({ ...place, key }, row, plain, pathOf(body), before), plain }
@@ -67,7 +80,7 @@ export function createImports({ db, repository, vault, changes, ...parts }: Impo
   const requireResolvedIn = (project_id: string, body: VariableImport) => {
     const check = parts.resolvedIn(project_id)
     return ({ draft, plain }: Prepared): void => {
-      if (draft.row.refs !== '[]') check(plain, `${pathOf(body)}: ${draft.row.key}`)
+      if (plain && draft.row.refs !== '[]') check(plain, `${pathOf(body)}: ${draft.row.key}`)
     }
   }
   /** Whether a draft was worked out from what is there now. */

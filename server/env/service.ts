@@ -24,7 +24,9 @@ import type { NewVariable, VariableChange, VariableReport } from './schema.ts'
 import {
   createVault,
   keptBy,
+  leavesUnread,
   type PlainVariable,
+  requirePreviewSent,
   requireSentToShow,
   scopesOf,
   type StoredVariable,
@@ -149,8 +151,9 @@ export function createVariables({ db, clock, secrets, events, audit, ports }: Va
         const row = get(app_id, key)
         const before = vault.openReadable(row)
         const value = keptBy(body.value, before?.value)
-        if (value === undefined)
+        if (value === undefined || leavesUnread(body.value, row, before))
           throw invalid('value', 'is required: the one that is stored cannot be read any more.')
+        requirePreviewSent(row, before, body.preview_value, 'preview_value')
         const plain: PlainVariable = {
           value,
           preview_value:

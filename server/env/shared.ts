@@ -6,7 +6,7 @@ import { seemsSecret } from '#server/kernel/secret-names'
 import type { Change, Changes, Draft } from './changes.ts'
 import type { VariableRepository, VariableRow } from './repository.ts'
 import type { SharedVariables, VariableReport } from './schema.ts'
-import { keptBy, type PlainVariable, requireSentToShow, type Vault } from './values.ts'
+import { keptBy, leavesUnread, type PlainVariable, requireSentToShow, type Vault } from './values.ts'
 
 interface SharedParts {
   db: Db
@@ -32,6 +32,8 @@ interface Prepared {
   draft: Draft
   plain: PlainVariable
   path: string
+  /** Stays sealed as it is, since nobody can read it: `plain` does not say what it is. */
+  is_unread?: boolean
 }
 /** An app's variable, and what it stands for. */
 type Use = { app_id: string; key: string; refs: string }
@@ -48,7 +50,8 @@ export function createSharedVariables({ db, repository, vault, changes, ...parts
   ): Prepared => {
     const path = `variables.${index}.value`
     const before = row && vault.openReadable(row)
-    const value = keptBy(sent, before?.value)
+    const is_unread = leavesUnread(sent, row, before)
+    const value = is_unread ? '' : keptBy(sent, before?.value)
     if (value === undefined) throw invalid(path, 'is required for a variable that is new.')
     const plain: PlainVariable = {
       value,
@@ -57,6 +60,10 @@ export function createSharedVariables({ db, repository, vault, changes, ...parts
       build: true,
       runtime: true,
       comment: comment === undefined ? (row?.comment ?? null) : comment,
+    }
+    if (row && is_unread) {
+      const draft = changes.keep(row, { secret, comment: plain.comment }, path)
+      return { draft, plain, path, is_unread }
     }
     requireSentToShow(before, plain, { value: sent }, { value: path, preview_value: path })
     const place = { project_id, app_id: null, key }
@@ -67,8 +74,8 @@ export function createSharedVariables({ db, repository, vault, changes, ...parts
   /** Throws 422 for a value that leads nowhere or in a circle among what will be shared. */
   const checkerOf = (project_id: string, ready: ReadonlyMap<string, Prepared>) => {
     const check = parts.resolvedAmong(project_id, (key) => ready.get(key)?.plain)
-    return ({ draft, plain, path }: Prepared): void => {
-      if (draft.row.refs !== '[]') check(plain, path)
+    return ({ draft, plain, path, is_unread }: Prepared): void => {
+      if (!is_unread && draft.row.refs !== '[]') check(plain, path)
     }
   }
   /** Throws 409 when a variable of an app stands for one of the keys that go. */

@@ -76,6 +76,32 @@ export const keptBy = (sent: string | undefined, before: string | undefined): st
   sent === undefined || (sent === MASK && before !== undefined) ? before : sent
 
 /**
+ * Whether what was sent leaves a value as it is that cannot be read any more: the mask of a secret
+ * stands for what is stored, and becomes no value itself.
+ */
+export const leavesUnread = (
+  sent: string | undefined,
+  row: VariableRow | undefined,
+  before: PlainVariable | undefined,
+): boolean =>
+  row !== undefined && before === undefined && (sent === undefined || (sent === MASK && row.secret === 1))
+
+/**
+ * Refuses a new value that would drop the one for previews, which cannot be read any more, without
+ * a word: previews would get what only the app is meant to have.
+ */
+export function requirePreviewSent(
+  row: VariableRow | undefined,
+  before: PlainVariable | undefined,
+  sent: string | null | undefined,
+  path: string,
+): void {
+  const is_lost = row !== undefined && row.preview_value !== null && before === undefined
+  if (is_lost && (sent === undefined || sent === MASK))
+    throw invalid(path, 'cannot leave the value for previews: nobody can read it. Send it, or null.')
+}
+
+/**
  * Refuses a change that would show a stored secret to everybody who reads variables: what is no secret any more
  * has to be sent, and a reveal is the only way to read what is stored, since that is told.
  *

@@ -1,7 +1,7 @@
 import type { Owner, VariableRepository, VariableRow } from './repository.ts'
 import { MASK } from '#server/kernel/schemas'
 import type { SharedVariable, Variable } from './schema.ts'
-import { unrevealed } from './unrevealed.ts'
+import { unreadable, unrevealed } from './unrevealed.ts'
 import type { Vault } from './values.ts'
 
 const HISTORY = 10
@@ -80,9 +80,7 @@ export function createVariableViews(repository: VariableRepository, vault: Vault
       if (row.secret === 1 && secrets === 'named') return unrevealed(row.key)
       if (row.secret === 1 && secrets === 'masked') return `${row.key}=${MASK}`
       const plain = vault.openReadable(row)
-      return plain
-        ? render(row.key, plain.value)
-        : `# ${row.key} cannot be read with the key of this installation.`
+      return plain ? render(row.key, plain.value) : unreadable(row.key)
     },
   }
 }

@@ -1,0 +1,93 @@
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { createSecrets } from '#server/kernel/secrets'
+import { createTestApi, type TestApi } from '#test/support/api'
+import { commitShop, SHOP_URL } from '#test/support/shop'
+
+let api: TestApi
+let app_id: string
+let project_id: string
+let env: string
+beforeEach(async () => {
+  api = await createTestApi({ jobs: false })
+  commitShop(api, 'one')
+  project_id = api.services.http.default_project()
+  app_id = (await api.as('developer').post('/api/apps', { name: 'shop', git_url: SHOP_URL })).body.data.id
+  env = `/api/apps/${app_id}/env`
+})
+afterEach(() => api.close())
+const developer = () => api.as('developer')
+const change = (body: object) => developer().put(`${env}/TOKEN`, body)
+const take = (body: object) => developer().post(`${env}/import`, { mode: 'merge', ...body })
+const add = (body: object) => developer().post(env, { key: 'TOKEN', value: 'hidden', secret: true, ...body })
+const refused = (path: string) => [422, [{ path }]]
+const answer = ({ status, body }: { status: number; body: any }) => [status, body.error?.details]
+const rowOf = (key: string) => api.kernel.db.sql('SELECT * FROM variables WHERE key = ?').get(key)
+/** As after a start with another key file: the rows are there, and nobody can read them. */
+const loseTheKey = () => {
+  const { seal } = createSecrets(Buffer.alloc(32, 8))
+  const rows = api.kernel.db.sql('SELECT id, preview_value FROM variables').all() as {
+    id: string
+    preview_value: string | null
+  }[]
+  for (const { id, preview_value } of rows)
+    api.kernel.db
+      .sql('UPDATE variables SET value = ?, preview_value = ? WHERE id = ?')
+      .run(seal('lost', id), preview_value && seal('lost', id), id)
+}
+
+describe('a variable that cannot be read any more', () => {
+  it.each(['masked=true', 'reveal=true', ''])(
+    'stays as it is when an export (%s) is sent back, whatever stands in its place there',
+    async (query) => {
+      await add({ preview_value: 'other' })
+      await add({ key: 'MODE', value: 'live', secret: false })
+      loseTheKey()
+      const before = [rowOf('TOKEN'), rowOf('MODE')]
+      const { text } = await developer().get(`${env}/export?${query}`)
+      const sent = await take({ text, mode: 'replace' })
+      expect([sent.status, sent.body.data?.changed, sent.body.data?.removed]).toEqual([200, [], []])
+      expect([rowOf('TOKEN'), rowOf('MODE')]).toEqual(before)
+    },
+  )
+  it('is described anew beside its mask, and stays a secret', async () => {
+    await add({})
+    loseTheKey()
+    const { value } = rowOf('TOKEN') as { value: string }
+    const send = (details: object) => take({ text: 'TOKEN=********', details: { TOKEN: details } })
+    const described = await send({ comment: 'of the shop', scopes: ['runtime'] })
+    expect(described.body.data.changed).toEqual(['TOKEN'])
+    expect(rowOf('TOKEN')).toMatchObject({ value, comment: 'of the shop', build: 0, version: 2 })
+    expect(answer(await send({ secret: false }))).toMatchObject(refused('text: TOKEN'))
+    expect(rowOf('TOKEN')).toMatchObject({ value, secret: 1 })
+  })
+  it('is not made of its own mask by a change, nor loses its value for previews without a word', async () => {
+    await add({ preview_value: 'other' })
+    loseTheKey()
+    const before = rowOf('TOKEN')
+    const masked = await change({ value: '********', preview_value: null })
+    expect(answer(masked)).toMatchObject(refused('value'))
+    for (const preview of [{}, { preview_value: '********' }])
+      expect(answer(await change({ value: 'new', ...preview }))).toMatchObject(refused('preview_value'))
+    expect(answer(await take({ text: 'TOKEN=new' }))).toMatchObject(refused('text: TOKEN'))
+    expect(rowOf('TOKEN')).toEqual(before)
+    const set = await change({ value: 'new', preview_value: null })
+    expect([set.status, (rowOf('TOKEN') as { preview_value: null }).preview_value]).toEqual([200, null])
+  })
+  it('stays shared by a project whose other variables change', async () => {
+    const share = (variables: object[]) => developer().put(`/api/projects/${project_id}/env`, { variables })
+    await share([{ key: 'TOKEN', value: 'hidden', secret: true }])
+    await add({ key: 'USES', value: '${{ project.TOKEN }}' })
+    loseTheKey()
+    const before = rowOf('TOKEN')
+    for (const value of [{ value: '********' }, {}]) {
+      const sent = await share([
+        { key: 'TOKEN', ...value },
+        { key: 'MODE', value: 'live' },
+      ])
+      expect(sent.status).toBe(200)
+      expect(rowOf('TOKEN')).toEqual(before)
+    }
+    expect((await share([{ key: 'TOKEN', value: '********', secret: false }])).status).toBe(422)
+    expect(rowOf('TOKEN')).toEqual(before)
+  })
+})
