@@ -58,15 +58,20 @@ export function createAccounts({ db, clock, secrets, acme, rules }: AccountOptio
     return account_url
   }
 
-  /** Ends a change of the key that a crash cut off: whichever key the authority takes is the one. */
+  /**
+   * Ends a change of the key that was cut off: whichever key the authority knows is the one. No
+   * account is made for the new key: it would take the place of the one that authorizations, limits
+   * and records of CAA are about.
+   */
   async function settleKey(row: AccountRow, signal?: AbortSignal): Promise<AccountRow> {
     if (row.next_key === null || row.account_url === null) return row
     const next = secrets.open(row.next_key, context('next_key', row.directory_url))
     const { directory_url, email, eab } = rules()
-    const taken = await acme.register({ directory_url, key: next, email, eab }, signal).then(
+    const asked = { directory_url, key: next, email, eab, only_existing: true as const }
+    const taken = await acme.register(asked, signal).then(
       ({ account_url }) => account_url,
       (error: unknown) => {
-        if (error instanceof AcmeError && error.code === 'refused') return undefined
+        if (error instanceof AcmeError && ['account', 'refused'].includes(error.code)) return undefined
         throw error
       },
     )

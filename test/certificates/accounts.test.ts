@@ -76,7 +76,7 @@ describe('the account at an authority', () => {
   test.each([
     ['before the authority heard of it', false],
     ['after the authority took it', true],
-  ])('survives a crash during the change of its key %s', async (_when, taken) => {
+  ])('stays the same one after a crash during the change of its key %s', async (_when, taken) => {
     await works()
     const original = acme.session
     acme.session = (account) => ({
@@ -91,7 +91,17 @@ describe('the account at an authority', () => {
     expect(rows()[0]!.next_key).not.toBeNull()
     const url = rows()[0]!.account_url
     expect(await works()).toBe('pending')
-    expect([rows()[0]!.next_key, rows()[0]!.account_url === url || !taken]).toEqual([null, true])
+    expect([rows()[0]!.next_key, rows()[0]!.account_url]).toEqual([null, url])
+    expect([...acme.accounts]).toEqual([url])
+  })
+  test('stays the same one when the authority refuses the change of its key', async () => {
+    await works()
+    const [before] = rows()
+    acme.failNext('rollKey', new AcmeError('refused', 'not today'))
+    await expect(accounts.rotateKey()).rejects.toThrow('not today')
+    expect(await works()).toBe('pending')
+    expect(rows()).toEqual([before])
+    expect([...acme.accounts]).toEqual([before!.account_url])
   })
   test('is due for a new key after a year', async () => {
     expect(accounts.isRotationDue()).toBe(false)

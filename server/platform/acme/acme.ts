@@ -24,6 +24,8 @@ export interface NewAcmeAccount {
   email: string | null
   /** External account binding, which some authorities give to their customers. */
   eab: { kid: string; hmac_key: string } | null
+  /** Makes no account for a key that has none, which is then an AcmeError `account`. */
+  only_existing?: true
 }
 export interface AcmeAccount {
   directory_url: string

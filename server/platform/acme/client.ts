@@ -192,7 +192,7 @@ export function createAcme(options: AcmeOptions): Acme {
   return {
     createKey,
     createRequest,
-    register: ({ directory_url, key, email, eab }, signal) =>
+    register: ({ directory_url, key, email, eab, only_existing }, signal) =>
       travel(options.client, signal, async (acme) => {
         const client = new acme.Client({
           directoryUrl: directory_url,
@@ -204,6 +204,7 @@ export function createAcme(options: AcmeOptions): Acme {
         await client.createAccount({
           termsOfServiceAgreed: true,
           contact: email ? [`mailto:${email}`] : [],
+          ...(only_existing ? { onlyReturnExisting: true } : {}),
         })
         return { account_url: client.getAccountUrl() }
       }),

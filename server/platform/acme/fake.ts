@@ -72,9 +72,11 @@ export function createFakeAcme(options: { now?: () => number } = {}): FakeAcme {
     forgetAccounts: () => accounts.clear(),
     createRequest: async (_key, names) =>
       `-----BEGIN CERTIFICATE REQUEST-----\n${Buffer.from(names.join(' ')).toString('base64')}\n-----END CERTIFICATE REQUEST-----\n`,
-    async register({ directory_url, key }) {
+    async register({ directory_url, key, only_existing }) {
       called('register')
       const known = [...accounts].find(([, value]) => value === key)?.[0]
+      if (only_existing && known === undefined)
+        throw new AcmeError('account', 'The certificate authority does not know this account.')
       const account_url = known ?? `${new URL(directory_url).origin}/account/${(count += 1)}`
       accounts.set(account_url, key)
       return { account_url }
