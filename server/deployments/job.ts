@@ -57,7 +57,6 @@ export function deployJob(
       },
       {
         name: 'release',
-        attempts: 1,
         timeout_ms: 20 * MINUTE_MS,
         run(step) {
           // Before the first wait, so that of two deployments each counts with the other.

@@ -2,6 +2,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { removableImages } from '#server/deployments/release-images'
 import type { Release } from '#server/deployments/releases'
 import { pruneImages } from '#server/deployments/steps/switch'
+import { EngineError } from '#server/platform/engine/engine'
 import { createTestApi, type TestApi } from '#test/support/api'
 import { commitShop, SHOP_URL } from '#test/support/shop'
 
@@ -169,6 +170,29 @@ it('the release command runs with each deployment of a new version, and with no 
   await finished('restart')
   await finished('rollback')
   expect([runs(), (await app()).latest_deployment]).toMatchObject([2, { status: 'live' }])
+})
+
+it('a release command is tried again after a fault of the engine, unless it began', async () => {
+  const runs: string[] = []
+  let fault: EngineError | undefined
+  api.fakes.engine.behave(() => true, {
+    run({ purpose }) {
+      runs.push(purpose)
+      if (fault) throw fault
+      return {}
+    },
+  })
+  for (const call of ['ensureNetwork', 'runOnce'] as const) api.fakes.engine.failNext(call)
+  await running({ build: { release_command: 'npm run migrate' } })
+  expect([runs, await app()]).toMatchObject([['release'], { status: 'running' }])
+  fault = new EngineError('failed', 'The container engine could not do this.')
+  version('v2')
+  const { id } = await finished('deploy')
+  expect([runs, (await app()).status, await deployment(id)]).toMatchObject([
+    ['release', 'release'],
+    'running',
+    { status: 'failed', error: { step: 'release', code: 'failed' } },
+  ])
 })
 
 describe('images', () => {

@@ -1,6 +1,7 @@
 import { Fatal } from '#server/kernel/jobs/definition'
 import { missingProgram, REMEMBERED, tellingLines } from '#server/platform/engine/build/telling-lines'
 import type { RunResult } from '#server/platform/engine/engine'
+import { classify } from '../classify.ts'
 import type { Release } from '../releases.ts'
 import { containerSpec, ensureNetworks, ensureProcesses } from '../release-workload.ts'
 import { runToEnd } from '../run-to-end.ts'
@@ -73,13 +74,26 @@ function runReleaseCommand(
     // The command writes to the volumes of the app as well.
     await stopPrevious(context, step)
     context.logs.append(deployment_id, 'release', 'system', `Running the release command: ${command}`)
+    let is_started = false
+    const onStarted = () => {
+      is_started = true
+    }
+    const once = { purpose: 'release', timeout_ms: RELEASE_TIMEOUT_MS, onStarted }
     return runToEnd(
       context,
       step,
-      { ...spec, shell_command: command, purpose: 'release', timeout_ms: RELEASE_TIMEOUT_MS },
+      { ...spec, ...once, shell_command: command },
       { step: 'release', last: REMEMBERED },
-    )
+    ).catch((error: unknown) => {
+      throw is_started ? final(error) : error
+    })
   })
+}
+
+/** What began is not begun again for a fault of the engine: nobody knows how far it came. */
+function final(error: unknown): unknown {
+  const { kind, code, message, hint, log } = classify(error)
+  return kind === 'system' ? new Fatal(code, message, hint, log, { cause: error }) : error
 }
 
 /** Starts the new instances beside the old ones, or after them where only one may write to a volume. */

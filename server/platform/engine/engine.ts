@@ -214,6 +214,8 @@ export interface RunOnceSpec extends ContainerSpec {
   purpose: string
   timeout_ms: number
   onLog(line: LogLine): void
+  /** Called once the command runs: what fails after that may have been done. */
+  onStarted?(): void
 }
 export interface RunResult {
   exit_code: number

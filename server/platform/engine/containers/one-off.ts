@@ -39,6 +39,7 @@ export function createOneOffs(host: Host) {
       )
       await prepare(host.connection, containers, { id, spec }, signal)
       await containers.start(id, signal)
+      spec.onStarted?.()
       const log = logOf(id, spec.onLog)
       const { timed_out } = await watch(host, { id, spec, log }, signal)
       const info = timed_out ? undefined : await containers.find(id)

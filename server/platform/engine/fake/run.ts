@@ -26,6 +26,7 @@ export async function runFake(
   const started = performance.now()
   if (behaviour.start === 'refused')
     throw new EngineError('start_failed', 'The command could not be started: executable file not found.')
+  spec.onStarted?.()
   const outcome = behaviour.run?.(spec) ?? {}
   for (const text of outcome.lines ?? []) spec.onLog({ at: new Date().toISOString(), stream: 'stdout', text })
   const aborted = await pause(outcome.hang ? spec.timeout_ms : (outcome.duration_ms ?? 0), signal)
