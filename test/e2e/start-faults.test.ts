@@ -188,7 +188,7 @@ it.each<[what: string, spoil: (made: Installed) => Record<string, string> | void
   [
     'a database whose schema is not what its version says',
     ({ database }) => inDatabase(database, 'PRAGMA user_version = 1'),
-    /the database could not be brought up to date: 0002_identity\.sql failed \(table users already exists\)\. It is as it was before this step, and so is the copy \S+before-migration-0002\.db\./,
+    /the database could not be brought up to date: 0002_identity\.sql failed \(table users already exists\)\. It is as it was before this step, and the copy \S+before-migration-0002\.db as it was before all of them\./,
   ],
   [
     'something else in place of the lock',

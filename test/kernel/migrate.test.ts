@@ -1,4 +1,4 @@
-import { existsSync, mkdtempSync, readdirSync, rmSync } from 'node:fs'
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmdirSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
@@ -83,17 +83,38 @@ describe('migrations', () => {
     expect(db.raw.pragma('foreign_key_check')).toEqual([])
     clean.close()
   })
+  const many = Array.from(
+    { length: 13 },
+    (_, n): Migration => [`${String(n + 1).padStart(4, '0')}_t.sql`, `CREATE TABLE t${n} (n INTEGER) STRICT`],
+  )
   it('keep the ten newest copies', () => {
-    const many = Array.from(
-      { length: 13 },
-      (_, n): Migration => [
-        `${String(n + 1).padStart(4, '0')}_t.sql`,
-        `CREATE TABLE t${n} (n INTEGER) STRICT`,
-      ],
-    )
-    migrate(db, many.slice(0, 1), backups())
-    migrate(db, many, backups())
+    for (let n = 1; n <= many.length; n += 1) migrate(db, many.slice(0, n), backups())
     expect(readdirSync(backups())).toHaveLength(10)
     expect(readdirSync(backups()).at(-1)).toBe('before-migration-0013.db')
+  })
+  it('of many versions at once leave one copy, from before all, to which the version of then is led', () => {
+    migrate(db, many.slice(0, 2), backups())
+    migrate(db, many, backups())
+    expect(readdirSync(backups())).toEqual(['before-migration-0003.db'])
+    const copy = openDb(join(backups(), 'before-migration-0003.db'))
+    expect(migrate(copy, many.slice(0, 2))).toEqual([])
+    copy.close()
+    for (const known of [2, 5])
+      expect(() => migrate(db, many.slice(0, known), backups())).toThrow(
+        `this version knows ${known}). Install that version again, or restore the copy ${join(backups(), 'before-migration-0003.db')}, which is from before it`,
+      )
+  })
+  it('never take a copy away before another is whole', () => {
+    migrate(db, [FIRST], backups())
+    migrate(db, [FIRST, SECOND], backups())
+    const path = join(backups(), 'before-migration-0002.db')
+    const kept = readFileSync(path)
+    // As after that copy was put back.
+    db.raw.exec('DROP TABLE b; PRAGMA user_version = 1')
+    mkdirSync(`${path}.partial`)
+    expect(() => migrate(db, [FIRST, SECOND], backups())).toThrow()
+    expect(readFileSync(path).equals(kept)).toBe(true)
+    rmdirSync(`${path}.partial`)
+    expect(migrate(db, [FIRST, SECOND], backups())).toEqual(['0002_second.sql'])
   })
 })
