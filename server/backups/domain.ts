@@ -19,7 +19,7 @@ import { defineRestoreJob } from './restore-job.ts'
 import { createSchedules } from './schedules.ts'
 import { createBackupService } from './service.ts'
 import { createAdmission } from './admission.ts'
-import { leftBehind } from './left-behind.ts'
+import { leftBehind, type Spare } from './left-behind.ts'
 import { createLogObjects } from './point-in-time/objects.ts'
 import { createLogArchiveRepository } from './point-in-time/repository.ts'
 import { createPointInTime } from './point-in-time/service.ts'
@@ -200,7 +200,14 @@ export function createBackups(base: Base, use: BackupNeeds) {
   const resumePaused = async () => {
     if (repository.underWay().length === 0) await use.deployments.holders.resumeAll()
   }
-  use.deployments.keepRunning(leftBehind(base.db))
+  const spares: Spare[] = [
+    { all: () => use.volumes.spareData(), remove: (data_id) => use.volumes.removeData(data_id) },
+    {
+      all: () => use.databases.spares.volumes(),
+      remove: (volume_id) => use.databases.spares.remove(volume_id),
+    },
+  ]
+  use.deployments.keepRunning(leftBehind(db, base.log, spares))
   const receiving = createUserPool(RECEIVED_AT_ONCE)
   /** A dump that somebody sends, in the place of what a database holds. */
   const restoreUpload = async (actor: Actor, id: string, source: AsyncIterable<Uint8Array>) => {

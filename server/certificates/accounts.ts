@@ -22,6 +22,8 @@ export interface AccountOptions {
   rules(): AcmeRules
 }
 
+/** That a key has no account, in the words of most authorities and of the others. */
+const REFUSED: readonly string[] = ['account', 'refused']
 const ROTATE_AFTER_MS = 365 * 86_400_000
 const context = (column: 'private_key' | 'next_key', directory_url: string) =>
   column === 'private_key'
@@ -71,7 +73,7 @@ export function createAccounts({ db, clock, secrets, acme, rules }: AccountOptio
     const taken = await acme.register(asked, signal).then(
       ({ account_url }) => account_url,
       (error: unknown) => {
-        if (error instanceof AcmeError && ['account', 'refused'].includes(error.code)) return undefined
+        if (error instanceof AcmeError && REFUSED.includes(error.code)) return undefined
         throw error
       },
     )

@@ -111,7 +111,7 @@ export function createChanges(repository: VariableRepository, vault: Vault, cloc
     path: string,
   ): Draft => {
     if (before.secret === 1 && said.secret === false)
-      throw invalid(path, 'must be sent by who makes a secret plain: nobody can read what is stored.')
+      throw invalid(path, 'must be sent by who makes a secret plain: nobody can read it.')
     const is = (one: VariableRow): PlainVariable => ({
       value: '',
       preview_value: null,

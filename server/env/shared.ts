@@ -6,7 +6,8 @@ import { seemsSecret } from '#server/kernel/secret-names'
 import type { Change, Changes, Draft } from './changes.ts'
 import type { VariableRepository, VariableRow } from './repository.ts'
 import type { SharedVariables, VariableReport } from './schema.ts'
-import { keptBy, leavesUnread, type PlainVariable, requireSentToShow, type Vault } from './values.ts'
+import { keptBy, leavesUnread, requireSentToShow } from './values.ts'
+import type { PlainVariable, Vault } from './values.ts'
 
 interface SharedParts {
   db: Db

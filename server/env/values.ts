@@ -83,8 +83,7 @@ export const leavesUnread = (
   sent: string | undefined,
   row: VariableRow | undefined,
   before: PlainVariable | undefined,
-): boolean =>
-  row !== undefined && before === undefined && (sent === undefined || (sent === MASK && row.secret === 1))
+): boolean => row !== undefined && !before && (sent === undefined || (sent === MASK && row.secret === 1))
 
 /**
  * Refuses a new value that would drop the one for previews, which cannot be read any more, without
@@ -98,7 +97,7 @@ export function requirePreviewSent(
 ): void {
   const is_lost = row !== undefined && row.preview_value !== null && before === undefined
   if (is_lost && (sent === undefined || sent === MASK))
-    throw invalid(path, 'cannot leave the value for previews: nobody can read it. Send it, or null.')
+    throw invalid(path, 'leaves a value for previews that nobody can read. Send it, or null.')
 }
 
 /**

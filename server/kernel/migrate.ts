@@ -34,17 +34,17 @@ function backUp(db: Db, directory: string, version: number): string {
   return path
 }
 
-/** The newest copy that a version which knows so many steps can open; where it would be if there is none. */
+/** The newest copy that a version can open which knows so many steps; else where it would be. */
 function wayBack(directory: string, known: number): { path: string; is_there: boolean } {
   const name = copiesIn(directory).findLast((one) => one <= copyName(known + 1))
   return { path: join(directory, name ?? copyName(known + 1)), is_there: name !== undefined }
 }
 
 /**
- * Brings the schema up to date. Each migration runs in one transaction together with its version number, so
- * that a crash leaves it done or not done. A copy of the database is taken before the first, unless it is new:
- * one before each would be of schemas that no version in use has, and take the disk and the place of the one
- * that the version from before can open.
+ * Brings the schema up to date. Each migration runs in one transaction together with its version
+ * number, so that a crash leaves it done or not done. A copy of the database is taken before the first,
+ * unless it is new: one before each would be of schemas that no version in use has, and take the disk
+ * and the place of the one that the version from before can open.
  * Refuses a database that is newer than this build.
  * @param backup_directory where the copies go; undefined for a database that holds nothing yet.
  * @returns names of the migrations that ran.

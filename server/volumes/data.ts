@@ -50,11 +50,18 @@ export function createVolumeData(options: VolumeDataOptions) {
     },
     /** Makes an empty place for data, whatever an earlier attempt left in it. */
     async clear(volume_id: string, data_id: string): Promise<void> {
+      // A row goes before them, so that none is forgotten after a crash or a refusal of the engine.
+      repository.insertSpare(data_id, clock.iso())
       await engine.removeVolume(data_id)
       await engine.ensureVolume(data_id, { volume: volume_id })
     },
     /** Removes data that are nobody's. */
-    removeData: (data_id: string): Promise<void> => engine.removeVolume(data_id),
+    async removeData(data_id: string): Promise<void> {
+      await engine.removeVolume(data_id)
+      repository.deleteSpare(data_id)
+    },
+    /** What `clear` made and neither `replaceData` nor `removeData` took since. */
+    spareData: repository.spares,
     /** Puts filled data in the place of the present ones, which are kept. Idempotent. */
     replaceData: (id: string, data_id: string): void =>
       db.tx(() => {
@@ -63,6 +70,7 @@ export function createVolumeData(options: VolumeDataOptions) {
         // What a volume is being made of has nothing before it.
         const previous_data_id = row.filling === 1 ? null : dataOf(row)
         repository.setData(id, { data_id, previous_data_id, filling: 0 }, clock.iso())
+        repository.deleteSpare(data_id)
         transition(id, row.status === 'creating' ? 'make' : 'reappear')
         note(row, 'volume.restored')
       }),
@@ -72,6 +80,7 @@ export function createVolumeData(options: VolumeDataOptions) {
         const row = repository.find(id)
         if (!row || dataOf(row) !== data_id || row.previous_data_id === null) return
         repository.setData(id, { ...row, data_id: row.previous_data_id, previous_data_id: null }, clock.iso())
+        repository.insertSpare(data_id, clock.iso())
         note(row, 'volume.restore_undone')
       }),
     /** Removes the data from before a restore. Throws `conflict` while something still holds them. */

@@ -82,6 +82,10 @@ export function createVolumeRepository(db: Db) {
              updated_at = @at WHERE id = @id`,
         )
         .run({ ...data, id, at }),
+    insertSpare: (data_id: string, at: string) =>
+      db.sql('INSERT INTO volume_spares VALUES (?, ?) ON CONFLICT DO NOTHING').run(data_id, at),
+    deleteSpare: (id: string) => db.sql('DELETE FROM volume_spares WHERE data_id = ?').run(id),
+    spares: () => db.sql('SELECT data_id FROM volume_spares').pluck().all() as string[],
     move: (id: string, project_id: string, at: string) =>
       db.sql('UPDATE volumes SET project_id = ?, updated_at = ? WHERE id = ?').run(project_id, at, id),
     delete: (id: string) => db.sql('DELETE FROM volumes WHERE id = ?').run(id),

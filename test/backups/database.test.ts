@@ -431,6 +431,16 @@ describe('a database whose data vanished', () => {
   })
 })
 
+it('a server beside a database that could not be removed goes, and no other', async () => {
+  const { spares, spareSpec } = api.services.databases
+  const before = api.fakes.engine.volumes()
+  await spares.empty(spareSpec(id, 'vol_left'), new AbortController().signal)
+  await api.services.deployments.reconciler.reconcile()
+  expect([spares.volumes(), api.fakes.engine.volumes()]).toEqual([[], before])
+  const servers = await api.fakes.engine.instances({ owner: { kind: 'database', id } })
+  expect(servers.map(({ release_id }) => release_id)).toEqual([(await database()).volume_id])
+})
+
 describe('deleting a database', () => {
   it('takes a final backup first, names it, and it can be restored afterwards', async () => {
     const { body } = await api.as('owner').delete(`/api/databases/${id}`)

@@ -51,6 +51,34 @@ beforeEach(async () => {
 })
 afterEach(() => api.close())
 
+describe('data beside a volume that could not be removed', () => {
+  it('go once no work is under way that may need them; those of a volume stay', async () => {
+    const reconcile = () => api.services.deployments.reconciler.reconcile()
+    const { id: backup_id } = await backUp()
+    await restore(backup_id)
+    const present = engineVolumes()
+    await api.services.volumes.clear(id, 'vol_left')
+    volumes.onRead = reconcile
+    await backUp()
+    expect(engineVolumes()).toContain('vol_left')
+    api.fakes.engine.failNext('removeVolume')
+    await reconcile()
+    expect(engineVolumes()).toContain('vol_left')
+    await reconcile()
+    expect([engineVolumes(), held()]).toEqual([present, 'FILES'])
+  })
+  it('stay where they have become those of a volume again, or its former ones', async () => {
+    const data = api.services.volumes
+    await data.clear(id, 'vol_other')
+    data.replaceData(id, 'vol_other')
+    await api.services.deployments.reconciler.reconcile()
+    expect(engineVolumes()).toEqual(expect.arrayContaining([id, 'vol_other']))
+    data.returnData(id, 'vol_other')
+    await api.services.deployments.reconciler.reconcile()
+    expect([engineVolumes(), dataOf(id)]).toEqual([[id], id])
+  })
+})
+
 describe('a backup of a volume', () => {
   it('holds its files, names the apps that use it, and leaves no container behind', async () => {
     const made = await backUp({ encrypted: false })

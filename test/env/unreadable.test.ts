@@ -11,14 +11,17 @@ beforeEach(async () => {
   api = await createTestApi({ jobs: false })
   commitShop(api, 'one')
   project_id = api.services.http.default_project()
-  app_id = (await api.as('developer').post('/api/apps', { name: 'shop', git_url: SHOP_URL })).body.data.id
+  const made = await developer().post('/api/apps', { name: 'shop', git_url: SHOP_URL })
+  app_id = made.body.data.id
   env = `/api/apps/${app_id}/env`
 })
 afterEach(() => api.close())
 const developer = () => api.as('developer')
 const change = (body: object) => developer().put(`${env}/TOKEN`, body)
 const take = (body: object) => developer().post(`${env}/import`, { mode: 'merge', ...body })
-const add = (body: object) => developer().post(env, { key: 'TOKEN', value: 'hidden', secret: true, ...body })
+const NEW = { value: 'new' }
+const TOKEN = { key: 'TOKEN', value: 'hidden', secret: true }
+const add = (body: object) => developer().post(env, { ...TOKEN, ...body })
 const refused = (path: string) => [422, [{ path }]]
 const answer = ({ status, body }: { status: number; body: any }) => [status, body.error?.details]
 const rowOf = (key: string) => api.kernel.db.sql('SELECT * FROM variables WHERE key = ?').get(key)
@@ -60,21 +63,22 @@ describe('a variable that cannot be read any more', () => {
     expect(answer(await send({ secret: false }))).toMatchObject(refused('text: TOKEN'))
     expect(rowOf('TOKEN')).toMatchObject({ value, secret: 1 })
   })
-  it('is not made of its own mask by a change, nor loses its value for previews without a word', async () => {
+  it('is not made of its mask by a change, nor loses its value for previews unsaid', async () => {
     await add({ preview_value: 'other' })
     loseTheKey()
     const before = rowOf('TOKEN')
     const masked = await change({ value: '********', preview_value: null })
     expect(answer(masked)).toMatchObject(refused('value'))
     for (const preview of [{}, { preview_value: '********' }])
-      expect(answer(await change({ value: 'new', ...preview }))).toMatchObject(refused('preview_value'))
+      expect(answer(await change({ ...NEW, ...preview }))).toMatchObject(refused('preview_value'))
     expect(answer(await take({ text: 'TOKEN=new' }))).toMatchObject(refused('text: TOKEN'))
     expect(rowOf('TOKEN')).toEqual(before)
-    const set = await change({ value: 'new', preview_value: null })
-    expect([set.status, (rowOf('TOKEN') as { preview_value: null }).preview_value]).toEqual([200, null])
+    const set = await change({ ...NEW, preview_value: null })
+    expect([set.status, rowOf('TOKEN')]).toMatchObject([200, { preview_value: null }])
   })
   it('stays shared by a project whose other variables change', async () => {
-    const share = (variables: object[]) => developer().put(`/api/projects/${project_id}/env`, { variables })
+    const shared = `/api/projects/${project_id}/env`
+    const share = (variables: object[]) => developer().put(shared, { variables })
     await share([{ key: 'TOKEN', value: 'hidden', secret: true }])
     await add({ key: 'USES', value: '${{ project.TOKEN }}' })
     loseTheKey()

@@ -1,4 +1,4 @@
-import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmdirSync, rmSync } from 'node:fs'
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
@@ -92,7 +92,7 @@ describe('migrations', () => {
     expect(readdirSync(backups())).toHaveLength(10)
     expect(readdirSync(backups()).at(-1)).toBe('before-migration-0013.db')
   })
-  it('of many versions at once leave one copy, from before all, to which the version of then is led', () => {
+  it('of many versions at once leave one copy, to which the version of then is led', () => {
     migrate(db, many.slice(0, 2), backups())
     migrate(db, many, backups())
     expect(readdirSync(backups())).toEqual(['before-migration-0003.db'])
@@ -101,7 +101,7 @@ describe('migrations', () => {
     copy.close()
     for (const known of [2, 5])
       expect(() => migrate(db, many.slice(0, known), backups())).toThrow(
-        `this version knows ${known}). Install that version again, or restore the copy ${join(backups(), 'before-migration-0003.db')}, which is from before it`,
+        `restore the copy ${join(backups(), 'before-migration-0003.db')}, which is from before it`,
       )
   })
   it('never take a copy away before another is whole', () => {
@@ -114,7 +114,7 @@ describe('migrations', () => {
     mkdirSync(`${path}.partial`)
     expect(() => migrate(db, [FIRST, SECOND], backups())).toThrow()
     expect(readFileSync(path).equals(kept)).toBe(true)
-    rmdirSync(`${path}.partial`)
+    rmSync(`${path}.partial`, { recursive: true })
     expect(migrate(db, [FIRST, SECOND], backups())).toEqual(['0002_second.sql'])
   })
 })

@@ -19,6 +19,7 @@ export type VolumePort = Pick<
   | 'createForRestore'
   | 'dropUnfilled'
   | 'removeData'
+  | 'spareData'
   | 'isNameTaken'
 >
 export type HolderPort = DeploymentsDomain['holders']
