@@ -11,6 +11,7 @@ import {
   keptBy,
   leavesUnread,
   type PlainVariable,
+  requireNoMask,
   requirePreviewSent,
   requireSentToShow,
   scopesOf,
@@ -66,6 +67,7 @@ export function createImports({ db, repository, vault, changes, ...parts }: Impo
     if (row && leavesUnread(value, row, before))
       return { draft: changes.keep(row, { ...said, comment }, path), plain: undefined }
     requirePreviewSent(row, before, undefined, path)
+    requireNoMask(value, before, path)
     const plain: PlainVariable = {
       value: keptBy(value, before?.secret ? before.value : undefined)!,
       preview_value: before?.preview_value ?? null,

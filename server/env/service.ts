@@ -26,6 +26,7 @@ import {
   keptBy,
   leavesUnread,
   type PlainVariable,
+  requireNoMask,
   requirePreviewSent,
   requireSentToShow,
   scopesOf,
@@ -140,6 +141,7 @@ export function createVariables({ db, clock, secrets, events, audit, ports }: Va
           ...scopesOf(body.scopes),
           comment: body.comment ?? null,
         }
+        if (plain.secret) requireNoMask(body.value, undefined, 'value')
         const change = changes.put(actor, { project_id, app_id, key: body.key }, undefined, plain, 'value')
         resolvedIn(project_id)(plain, 'value')
         finish(actor, { project_id, app_id, id: change.row.id }, 'variable.create', reportOf([change], []))

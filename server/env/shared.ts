@@ -6,7 +6,7 @@ import { seemsSecret } from '#server/kernel/secret-names'
 import type { Change, Changes, Draft } from './changes.ts'
 import type { VariableRepository, VariableRow } from './repository.ts'
 import type { SharedVariables, VariableReport } from './schema.ts'
-import { keptBy, leavesUnread, requireSentToShow } from './values.ts'
+import { keptBy, leavesUnread, requireNoMask, requireSentToShow } from './values.ts'
 import type { PlainVariable, Vault } from './values.ts'
 
 interface SharedParts {
@@ -66,6 +66,7 @@ export function createSharedVariables({ db, repository, vault, changes, ...parts
       const draft = changes.keep(row, { secret, comment: plain.comment }, path)
       return { draft, plain, path, is_unread }
     }
+    if (!before) requireNoMask(sent, before, path)
     requireSentToShow(before, plain, { value: sent }, { value: path, preview_value: path })
     const place = { project_id, app_id: null, key }
     return { draft: changes.draft(place, row, plain, path, before), plain, path }

@@ -85,6 +85,16 @@ export const leavesUnread = (
   before: PlainVariable | undefined,
 ): boolean => row !== undefined && !before && (sent === undefined || (sent === MASK && row.secret === 1))
 
+/** Refuses a mask that stands for nothing here, such as one of the export of another app. */
+export function requireNoMask(
+  sent: string | undefined,
+  before: Pick<PlainVariable, 'value' | 'secret'> | undefined,
+  path: string,
+): void {
+  if (sent === MASK && !before?.secret && before?.value !== MASK)
+    throw invalid(path, 'is a mask, but nothing is stored. Send the value itself.')
+}
+
 /**
  * Refuses a new value that would drop the one for previews, which cannot be read any more, without
  * a word: previews would get what only the app is meant to have.

@@ -375,6 +375,24 @@ describe('an export that is imported in the place of all', () => {
     expect(data).toMatchObject({ removed: ['OLD'] })
     expect((await developer().get(`${env}/export?reveal=true`)).text).toBe(`A_TOKEN=${SECRET}\nMODE=live\n`)
   })
+  it('of another app becomes no value by its masks: they stand for what is stored here', async () => {
+    await add({ key: 'A_TOKEN', value: SECRET })
+    const { text } = await developer().get(`${env}/export?masked=true`)
+    const other = { name: 'other', git_url: SHOP_URL }
+    const { id } = (await developer().post('/api/apps', other)).body.data
+    const elsewhere = `/api/apps/${id}/env`
+    const refused = { error: { message: expect.stringContaining('is a mask, but nothing is stored') } }
+    const take = () => developer().post(`${elsewhere}/import`, { text, mode: 'merge' })
+    expect(await take()).toMatchObject({ status: 422, body: refused })
+    // A plain value is not written over by the mask of somebody's secret.
+    const plain = { key: 'A_TOKEN', value: 'plain', secret: false }
+    expect((await developer().post(elsewhere, plain)).status).toBe(201)
+    expect(await take()).toMatchObject({ status: 422, body: refused })
+    const masked = { value: '********', secret: true }
+    const made = await developer().post(elsewhere, { key: 'B_TOKEN', ...masked })
+    expect(made).toMatchObject({ status: 422, body: refused })
+    expect(await share([{ key: 'S_TOKEN', ...masked }])).toMatchObject({ status: 422, body: refused })
+  })
   it('is a text to edit with masks in the place of secrets, which keep them', async () => {
     await add({ key: 'MODE', value: 'live' })
     await add({ key: 'A_TOKEN', value: SECRET })
