@@ -5,6 +5,7 @@ import { lockDirectory, LockedError } from '#server/kernel/lock'
 import { readiness } from '../server-here.ts'
 import { say } from '../terminal.ts'
 import { confirmTrial, failTrial, guardStart } from './guard.ts'
+import { createPatience } from './patience.ts'
 import { readTrial, writeWhole } from './trial.ts'
 
 type Environment = Record<string, string | undefined>
@@ -12,6 +13,8 @@ type Environment = Record<string, string | undefined>
 /** Time that a new program has until `/readyz` answers 200. */
 const READY_WITHIN_MS = 60_000
 const LOOK_MS = 250
+/** More than a look that is not answered takes. */
+const MOST_GAP_MS = 5_000
 /** Whatever keeps the program running starts what is in its place then. */
 const START_AGAIN = 75
 
@@ -43,11 +46,11 @@ function decide(data_directory: string, build: string): 'go' | 'try' | 'back' {
 
 /** Looks until the server is ready; one that does not get there ends, and its next start goes back. */
 function watch(env: Environment, data_directory: string, build: string): void {
-  const began = performance.now()
+  const isOver = createPatience(READY_WITHIN_MS, MOST_GAP_MS)
   const look = async () => {
     const found = await readiness(loadConfig(env))
     if (found?.status === 'ok') return confirmTrial(data_directory, build)
-    if (performance.now() - began < READY_WITHIN_MS) return void setTimeout(look, LOOK_MS)
+    if (!isOver()) return void setTimeout(look, LOOK_MS)
     const wrong = Object.entries(found?.checks ?? {}).filter(([, { ok }]) => !ok)
     const why = wrong.map(([name, { message = 'not well' }]) => `${name}: ${message}`).join('; ')
     failTrial(data_directory, build, `It was not ready within 60 s${why ? ` (${why})` : ''}.`)
