@@ -110,6 +110,14 @@ export function createRegistries({ db, clock, secrets, audit, events, check, use
     password: secrets.open(row.password, registryContext(row.id)),
     server: row.host === HUB ? HUB_SERVER : row.host,
   })
+  /** Columns of a login after a change, once the registry took it. */
+  const tried = async ({ id, host, ...before }: RegistryRow, change: RegistryChange) => {
+    const username = change.username ?? before.username
+    const password = change.password ?? secrets.open(before.password, registryContext(id))
+    await check({ host, username, password })
+    const sealed = secrets.seal(password, registryContext(id))
+    return { username, password: sealed, verified_at: clock.iso() }
+  }
   const requireFree = (host: string) => {
     if (repository.findByHost(host))
       throw conflict(`There are credentials for ${host} already. Change those.`)
@@ -147,17 +155,16 @@ export function createRegistries({ db, clock, secrets, audit, events, check, use
     },
     async change(actor: Actor, id: string, change: RegistryChange): Promise<Registry> {
       const before = get(id)
-      const username = change.username ?? before.username
-      const password = change.password ?? secrets.open(before.password, registryContext(id))
       const isTried = change.username !== undefined || change.password !== undefined
-      if (isTried) await check({ host: before.host, username, password })
+      const login = isTried ? await tried(before, change) : undefined
       return db.tx(() => {
+        const now = get(id)
+        if (login && (now.username !== before.username || now.password !== before.password))
+          throw conflict('Somebody else changed the login meanwhile. Read it and send the change again.')
         const row: RegistryRow = {
-          ...get(id),
-          name: change.name ?? before.name,
-          username,
-          password: secrets.seal(password, registryContext(id)),
-          verified_at: isTried ? clock.iso() : before.verified_at,
+          ...now,
+          ...login,
+          name: change.name ?? now.name,
           updated_at: clock.iso(),
         }
         repository.update(row)

@@ -198,6 +198,8 @@ export function createStorageProviders({ db, clock, secrets, events, audit, port
       }
       return db.tx(() => {
         const row = get(id)
+        if (config && (row.config !== before.config || row.secrets !== before.secrets))
+          throw conflict('Somebody else changed it meanwhile. Read it and send the change again.')
         if (change.name !== undefined) requireFree(change.name, id)
         if (change.is_default) repository.clearDefault()
         const after: StorageProviderRow = {

@@ -39,6 +39,21 @@ async function startRegistry(scheme: 'basic' | 'bearer'): Promise<string> {
   servers.push(server)
   return host
 }
+/** Leaves requests to a registry without an answer until so many came, and somebody lets them go. */
+function held(host: string) {
+  const server = servers.find((one) => host.endsWith(`:${(one.address() as AddressInfo).port}`))!
+  const [answer] = server.listeners('request') as ((...args: unknown[]) => void)[]
+  const waiting: (() => void)[] = []
+  server.removeAllListeners('request')
+  server.on('request', (...args) => waiting.push(() => answer!(...args)))
+  return async (count: number) => {
+    await expect.poll(() => waiting.length).toBe(count)
+    return () => {
+      server.removeAllListeners('request').on('request', answer!)
+      for (const go of waiting) go()
+    }
+  }
+}
 beforeAll(async () => {
   ;[basic, tokens] = [await startRegistry('basic'), await startRegistry('bearer')]
   api = await createTestApi({
@@ -90,6 +105,25 @@ describe('registries', () => {
       expect((await api.as('admin').delete(path)).status).toBe(409)
     },
   )
+  it('lose nothing of a change that is made while another one is tried', async () => {
+    const host = await startRegistry('basic')
+    const own = await createTestApi({
+      jobs: false,
+      environment: { PORTREEVE_ALLOWED_PRIVATE_HOSTS: host },
+    })
+    const admin = own.as('admin')
+    const { id } = (await admin.post('/api/registries', { name: 'ours', host, ...LOGIN })).body.data
+    const put = (body: object) => admin.put(`/api/registries/${id}`, body)
+    const asked = held(host)
+    const tried = [put({ password: LOGIN.password }), put({ username: LOGIN.username })]
+    const release = await asked(2)
+    expect((await put({ name: 'renamed' })).status).toBe(200)
+    release()
+    const both = await Promise.all(tried)
+    expect(both.map(({ status }) => status).toSorted()).toEqual([200, 409])
+    expect((await admin.get('/api/registries')).body.data[0].name).toBe('renamed')
+    await own.close()
+  })
   it('T7: connects to no private address that is not listed, and to nothing that does not speak as a registry', async () => {
     const server = createServer((_request, response) => response.writeHead(200).end('<html>'))
     let connections = 0

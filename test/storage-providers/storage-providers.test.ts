@@ -164,6 +164,22 @@ describe('PUT /api/storage-providers/:id', () => {
     ])
     expect(s3.requests).toHaveLength(before)
   })
+  it('loses nothing of a change that is made while another one is tried', async () => {
+    const { id } = (await add(bucket())).body.data
+    const put = (body: object) => api.as('admin').put(`/api/storage-providers/${id}`, body)
+    const { secret_access_key } = s3
+    const isProbe = (method: string) => method === 'PUT'
+    const begun = s3.requests.length
+    const release = s3.silence(isProbe)
+    const tried = [put({ config: { prefix: 'one' } }), put({ config: { secret_access_key } })]
+    const probes = () => s3.requests.slice(begun).filter((line) => line.startsWith('PUT '))
+    await expect.poll(() => probes().length).toBe(2)
+    expect((await put({ name: 'renamed' })).status).toBe(200)
+    release()
+    const both = await Promise.all(tried)
+    expect(both.map(({ status }) => status).toSorted()).toEqual([200, 409])
+    expect((await all()).data.map(({ name }: { name: string }) => name)).toContain('renamed')
+  })
   it('makes one the default, and one only', async () => {
     const { id } = (await add(bucket())).body.data
     await api.as('admin').put(`/api/storage-providers/${id}`, { is_default: true })

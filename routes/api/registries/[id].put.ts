@@ -11,7 +11,7 @@ export default endpoint({
   body: RegistryChange,
   example: { password: 'ghp_another' },
   response: data(Registry),
-  errors: ['NOT_FOUND'],
+  errors: ['NOT_FOUND', 'CONFLICT'],
   handler: async ({ actor, params, body, services }) => ({
     data: await services.registries.change(actor, params.id, body),
   }),
