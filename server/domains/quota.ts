@@ -8,6 +8,8 @@ import type { DomainRepository, DomainRow } from './repository.ts'
 export const MOST_OF_APP = 250
 export const MOST_OF_PROJECT = 500
 
+const domains = (count: number): string => (count === 1 ? '1 domain' : `${count} domains`)
+
 /**
  * Throws 409 when an app or its project may not have one more domain, or those that it has once they came with a
  * move. Automatic names do not count. Call it in the transaction that adds or moves them.
@@ -22,9 +24,9 @@ export function requireQuota(
   const most_of_app = quota ?? MOST_OF_APP
   const raise = 'Remove one, or ask an administrator to set the quota of domains of the project.'
   if (repository.countOf({ project_id }) + adding > most_of_project)
-    throw conflict(`The project may have ${most_of_project} domains at most. ${raise}`)
+    throw conflict(`The project may have ${domains(most_of_project)} at most. ${raise}`)
   if (repository.countOf({ app_id: id }) + adding > most_of_app)
-    throw conflict(`An app may have ${most_of_app} domains at most. ${raise}`)
+    throw conflict(`An app may have ${domains(most_of_app)} at most. ${raise}`)
 }
 
 /**

@@ -84,7 +84,7 @@ describe('a restore of an app whose destination answers nothing', () => {
     ['name is taken', { mode: 'new', name: 'shop' }, 409, 'An app named shop exists already.'],
     ['name is missing', { mode: 'new' }, 422, '«shop» is there already'],
     ['name is none', { mode: 'new', name: 'Shop!' }, 422, ''],
-    ['project is full', { mode: 'new', name: 'copy' }, 409, 'The project may have 1 apps at most.'],
+    ['project is full', { mode: 'new', name: 'copy' }, 409, 'The project may have 1 app at most.'],
   ])('is refused without a look at the archive where its %s', async (_, body, status, why) => {
     const project = `/api/projects/${api.services.http.default_project()}`
     await api.as('admin').put(project, { quotas: { apps: 1 } })

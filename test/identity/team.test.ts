@@ -363,7 +363,7 @@ describe('projects', () => {
     expect((await create('one')).status).toBe(201)
     expect([(await create('two')).status, (await create('two')).body.error.message]).toEqual([
       409,
-      expect.stringContaining('1 apps at most'),
+      expect.stringContaining('1 app at most'),
     ])
   })
 })

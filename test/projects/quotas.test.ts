@@ -13,13 +13,15 @@ afterEach(() => api.close())
 
 const limit = async (quotas: Record<string, number>) =>
   expect((await api.as('admin').put(`/api/projects/${project_id}`, { quotas })).status).toBe(200)
+let made = 0
 const make: Record<string, () => Promise<{ status: number; body: any }>> = {
-  apps: () => api.as('developer').post('/api/apps', { name: `a${Date.now()}`, source: 'upload' }),
-  databases: () => api.as('developer').post('/api/databases', { name: 'one', engine: 'redis' }),
-  volumes: () => api.as('developer').post('/api/volumes', { name: 'one' }),
+  apps: () => api.as('developer').post('/api/apps', { name: `a${made++}`, source: 'upload' }),
+  databases: () => api.as('developer').post('/api/databases', { name: `d${made++}`, engine: 'redis' }),
+  volumes: () => api.as('developer').post('/api/volumes', { name: `v${made++}` }),
   domains: async () => {
-    const { body } = await api.as('developer').post('/api/apps', { name: 'named', source: 'upload' })
-    return api.as('developer').post('/api/domains', { app_id: body.data.id, hostname: 'shop.example.com' })
+    const { body } = await api.as('developer').post('/api/apps', { name: `n${made++}`, source: 'upload' })
+    const hostname = `n${made}.example.com`
+    return api.as('developer').post('/api/domains', { app_id: body.data.id, hostname })
   },
 }
 /** What is counted, and what is summed. */
@@ -36,6 +38,12 @@ describe('quotas of a project', () => {
     expect([status, body.error?.code]).toEqual([409, 'CONFLICT'])
     await limit({})
     if (name !== 'domains') expect((await make[name]!()).status).toBe(201)
+  })
+  it.each(COUNTED)('say in the singular that there may be one of %s', async (name) => {
+    expect((await make[name]!()).status).toBe(201)
+    await limit({ [name]: 1 })
+    const { body } = await make[name]!()
+    expect(body.error.message).toMatch(new RegExp(`may have 1 ${name.slice(0, -1)} at most\\.`))
   })
   it.each(['memory_bytes', 'cpus'])('limit %s of all instances', async (name) => {
     await limit({ [name]: 0 })
