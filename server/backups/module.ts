@@ -1,4 +1,5 @@
 import { defineModule, sealedById } from '#server/kernel/module'
+import { EngineError } from '#server/platform/engine/engine'
 import { createBackups } from './domain.ts'
 
 export default defineModule({
@@ -22,7 +23,11 @@ export default defineModule({
   start(own, _use, { log }) {
     own.settleReceived()
     own.recovery.start()
-    own.resumePaused().catch((error: unknown) => log.warn('Paused apps could not be looked for', { error }))
+    own.resumePaused().catch((error: unknown) => {
+      // Once there is an engine, the reconciler lets them go on; that there is none, others tell.
+      if (error instanceof EngineError && error.code === 'unavailable') return
+      log.warn('Paused apps could not be looked for', { error })
+    })
   },
   channels: () => [
     { name: 'backups/:id', kind: 'events', noun: 'backup', events: (backup_id) => ({ backup_id }) },
