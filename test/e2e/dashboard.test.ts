@@ -81,8 +81,10 @@ async function walk(who: string, person: Person, paths: readonly string[]): Prom
       () => [],
       () => ['never shows all of itself'],
     )
+    const said = await visitor.page.locator('body').innerText()
     const found = [
       ...shown,
+      ...(/\bundefined\b/.test(said) ? ['says «undefined»'] : []),
       ...(await lookAt(visitor, who, path, who === 'administrator')),
       ...faults.splice(0).filter((fault) => !isRefusal(fault, person, path)),
     ]

@@ -1,5 +1,6 @@
 import { type MaybeRefOrGetter, toValue } from 'vue'
-import { answerOf, api, type Schemas } from '@/api/client'
+import { api, type Schemas } from '@/api/client'
+import { findById } from '@/api/find'
 import { useRead } from '@/api/queries'
 
 export type CronJob = Schemas['CronJob']
@@ -15,21 +16,13 @@ export const useCronJobs = (filter: MaybeRefOrGetter<{ page: number; app_id?: st
     { keep: true },
   )
 
-/** One job; the API has lists only, so their pages are gone through. */
-async function findJob(id: string, signal: AbortSignal): Promise<CronJob | null> {
-  for (let page = 1; ; page++) {
-    const query = { page, per_page: 100 }
-    const { data, pages } = await answerOf(api.GET('/api/cron-jobs', { params: { query }, signal }))
-    const found = data.find((one) => one.id === id)
-    if (found || page >= pages) return found ?? null
-  }
-}
-
 export const useCronJob = (id: MaybeRefOrGetter<string>) =>
   useRead(
     ABOUT,
     () => ['cron-job', toValue(id)],
-    async (signal) => ({ data: await findJob(toValue(id), signal) }),
+    async (signal) => ({
+      data: await findById(toValue(id), (query) => api.GET('/api/cron-jobs', { params: { query }, signal })),
+    }),
   )
 
 export const useCronRuns = (id: MaybeRefOrGetter<string>, page: MaybeRefOrGetter<number>) =>
