@@ -58,10 +58,11 @@ describe('numbers and names', () => {
     ])
   })
   it('of the API read as words', () => {
-    expect([words('ssh_key'), words('app.created'), words('dns_provider')]).toEqual([
+    expect(['ssh_key', 'app.created', 'dns_provider', 'acme'].map(words)).toEqual([
       'SSH key',
       'App created',
       'DNS provider',
+      'ACME',
     ])
   })
   it.each([

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { effectScope, nextTick, ref } from 'vue'
 import { currentFault } from '../../dashboard/src/ui/current-fault.ts'
-import { unshownFaults, useShownFaults } from '../../dashboard/src/ui/shown-faults.ts'
+import { faultBelow, unshownFaults, useShownFaults } from '../../dashboard/src/ui/shown-faults.ts'
 
 /** An input of the form, as text fields and choices are. */
 function field(fault: () => string | undefined) {
@@ -34,5 +34,19 @@ describe('what the server refuses of a form', () => {
     expect(paths(refused)).toEqual([])
     project.leave()
     name.leave()
+  })
+  it('is not said again below a form whose inputs show it, and never by the API’s name of a field', () => {
+    const said = 'name: is taken.'
+    const refused = { name: 'Is taken.', public_addresses: 'Entry 1 must be an IP address.' }
+    const below = () => faultBelow(said, refused, useShownFaults())
+    expect(below()).toBe('Name: Is taken. Public addresses: Entry 1 must be an IP address.')
+    const name = field(() => refused.name)
+    expect(below()).toBe('Public addresses: Entry 1 must be an IP address.')
+    const addresses = field(() => refused.public_addresses)
+    expect(below()).toBe('Not saved: the marked fields say why.')
+    expect(faultBelow('The engine is down.', {}, useShownFaults())).toBe('The engine is down.')
+    expect(faultBelow(undefined, {}, useShownFaults())).toBeUndefined()
+    name.leave()
+    addresses.leave()
   })
 })

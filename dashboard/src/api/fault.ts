@@ -24,13 +24,20 @@ export class ApiFault extends Error {
     super(error?.request_id ? `${message} (${error.request_id})` : message)
     this.status = status
     this.code = error?.code ?? (status === 0 ? 'NETWORK' : 'UNKNOWN')
-    this.fields = Object.fromEntries(
-      (error?.details ?? []).map(({ path, message: text }) => [
-        path,
-        inPages(text).replace(/^./, (one) => one.toUpperCase()),
-      ]),
-    )
+    this.fields = fieldsOf(error?.details ?? [])
   }
+}
+
+/** What is wrong by field. A field that takes a list shows which of its entries is wrong, counted from 1. */
+function fieldsOf(details: readonly { path: string; message: string }[]): Record<string, string> {
+  const fields: Record<string, string> = {}
+  for (const { path, message } of details) {
+    const [, list, index] = /^([a-z_]+)\.(\d+)$/.exec(path) ?? []
+    const text = inPages(message)
+    if (list === undefined) fields[path] = text.replace(/^./, (one) => one.toUpperCase())
+    else fields[list] ??= `Entry ${Number(index) + 1} ${text}`
+  }
+  return fields
 }
 
 /** The sentence to show for anything that was thrown. */

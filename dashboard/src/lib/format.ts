@@ -73,6 +73,6 @@ export const plural = (value: number, one: string, many = `${one}s`): string =>
 export function words(name: string): string {
   const text = name
     .replaceAll(/[_.-]/g, ' ')
-    .replaceAll(/\b(ssh|ssl|api|dns|url|tls|http|csr|ai|cms|crm|cpu)\b/g, (one) => one.toUpperCase())
+    .replaceAll(/\b(ssh|ssl|api|dns|url|tls|http|csr|ai|cms|crm|cpu|acme)\b/g, (one) => one.toUpperCase())
   return text.charAt(0).toUpperCase() + text.slice(1)
 }

@@ -13,6 +13,7 @@ export const messages = {
   close: 'Close',
   save: 'Save',
   saved: 'Saved.',
+  see_fields: 'Not saved: the marked fields say why.',
   copied: 'Copied.',
   copy_failed: 'The browser does not allow copying. Select the text and copy it by hand.',
   stale: 'This was changed elsewhere while you were editing.',

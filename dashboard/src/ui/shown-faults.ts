@@ -7,6 +7,8 @@ import {
   shallowReactive,
   watchEffect,
 } from 'vue'
+import { words } from '@/lib/format'
+import { messages } from '@/lib/messages'
 
 /** What fields of a form say is wrong with them. A list, since two may say the same. */
 type Shown = Map<symbol, string>
@@ -46,4 +48,17 @@ export function unshownFaults(
   return Object.entries(fields).filter(
     ([, text]) => countOf(Object.values(fields), text) > countOf(shown.values(), text),
   )
+}
+
+/** What is said below a form that was refused: of fields that show their own, that they do. */
+export function faultBelow(
+  error: string | undefined,
+  fields: Readonly<Record<string, string>>,
+  shown: ReadonlyMap<symbol, string>,
+): string | undefined {
+  if (error === undefined || Object.keys(fields).length === 0) return error
+  const unshown = unshownFaults(fields, shown)
+  return unshown.length === 0
+    ? messages.see_fields
+    : unshown.map(([path, text]) => `${words(path)}: ${text}`).join(' ')
 }
