@@ -37,6 +37,7 @@ export default defineConfig({
           name: 'unit',
           include: ['test/**/*.test.ts'],
           exclude: ['test/engine/**', 'test/e2e/**'],
+          setupFiles: ['test/support/leftovers.ts'],
           // Guards against tests that hang, no measure of speed: in CI these run on what others leave of two cores.
           testTimeout: 240_000,
           hookTimeout: 240_000,

@@ -6,6 +6,7 @@ import { type Db, openDb } from '#server/kernel/db'
 import { createLog } from '#server/kernel/log'
 import { createSecrets, type Secrets } from '#server/kernel/secrets'
 import type { Kernel } from '#server/platform/base'
+import { kernel_folders } from './kernel-folders.ts'
 import { createTestClock, type TestClock } from './clock.ts'
 import { openMigratedDb } from './schema.ts'
 
@@ -26,6 +27,7 @@ export function createTestKernel(
   fill?: (db: Db, secrets: Secrets) => void,
 ): TestKernel {
   const directory = mkdtempSync(join(tmpdir(), 'portreeve-test-'))
+  kernel_folders.add(directory)
   const config: Config = loadConfig({
     PORTREEVE_DATA_DIR: directory,
     PORTREEVE_BASE_DOMAIN: 'apps.test',
