@@ -3,35 +3,42 @@ import { api } from '@/api/client'
 import { useRead } from '@/api/queries'
 import { is_admin } from '@/api/session'
 
-/** What can be backed up, for a choice: databases, volumes, apps, and for administrators the platform. */
-export function useTargets() {
+/**
+ * What can be backed up, for a choice: databases, volumes, apps, and for administrators the platform; of very many
+ * those whose name has a part.
+ */
+export function useTargets(q: () => string) {
+  const query = () => ({ per_page: 100, ...(q() ? { q: q() } : {}) })
   const databases = useRead(
     ['database'],
-    () => ['databases', 'all'],
-    (signal) => api.GET('/api/databases', { params: { query: { per_page: 100 } }, signal }),
+    () => ['databases', 'targets', q()],
+    (signal) => api.GET('/api/databases', { params: { query: query() }, signal }),
+    { keep: true },
   )
   const volumes = useRead(
     ['volume'],
-    () => ['volumes', 'all'],
-    (signal) => api.GET('/api/volumes', { params: { query: { per_page: 100 } }, signal }),
+    () => ['volumes', 'targets', q()],
+    (signal) => api.GET('/api/volumes', { params: { query: query() }, signal }),
+    { keep: true },
   )
   const apps = useRead(
     ['app'],
-    () => ['apps', 'all'],
-    (signal) => api.GET('/api/apps', { params: { query: { per_page: 100 } }, signal }),
+    () => ['apps', 'targets', q()],
+    (signal) => api.GET('/api/apps', { params: { query: query() }, signal }),
+    { keep: true },
   )
-  return computed(() => [
-    ...(databases.data.value?.data ?? []).map(({ id, name }) => ({
-      value: `database ${id}`,
-      label: `Database ${name}`,
-    })),
-    ...(volumes.data.value?.data ?? []).map(({ id, name }) => ({
-      value: `volume ${id}`,
-      label: `Volume ${name}`,
-    })),
-    ...(apps.data.value?.data ?? []).map(({ id, name }) => ({ value: `app ${id}`, label: `App ${name}` })),
-    ...(is_admin.value ? [{ value: 'platform', label: 'Portreeve itself' }] : []),
-  ])
+  const named = (kind: string, label: string, found: { id: string; name: string }[] | undefined) =>
+    (found ?? []).map(({ id, name }) => ({ value: `${kind} ${id}`, label: `${label} ${name}` }))
+  return {
+    options: computed(() => [
+      ...named('database', 'Database', databases.data.value?.data),
+      ...named('volume', 'Volume', volumes.data.value?.data),
+      ...named('app', 'App', apps.data.value?.data),
+      ...(is_admin.value ? [{ value: 'platform', label: 'Portreeve itself' }] : []),
+    ]),
+    /** Whether there are more of a kind than one answer has. */
+    is_cut: computed(() => [databases, volumes, apps].some(({ data }) => (data.value?.pages ?? 0) > 1)),
+  }
 }
 
 /** What a choice of them says where there is none. */
