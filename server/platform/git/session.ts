@@ -44,6 +44,7 @@ export interface SessionParts {
 
 const SETPRIV = '/usr/bin/setpriv'
 const PRLIMIT = '/usr/bin/prlimit'
+const CHOOM = '/usr/bin/choom'
 /**
  * Address space of one process of git. A small repository can be made so that walking it fills any memory.
  */
@@ -51,7 +52,8 @@ const MAX_MEMORY_BYTES = 4 * 1024 ** 3
 
 /**
  * What a command runs under: it dies with the server, gains no privileges, and is held to memory and file
- * sizes by the kernel itself.
+ * sizes by the kernel itself. Where the machine has no more memory, it is the first to go: what a hostile server
+ * makes several of them take would else cost the largest app or database its life.
  * Where these tools of util-linux are missing, the limits of the session still hold.
  */
 function confined(argv: readonly string[], max_bytes: number): readonly string[] {
@@ -60,6 +62,7 @@ function confined(argv: readonly string[], max_bytes: number): readonly string[]
     ...(existsSync(PRLIMIT)
       ? [PRLIMIT, `--as=${MAX_MEMORY_BYTES}`, `--fsize=${max_bytes}`, '--core=0', '--']
       : []),
+    ...(existsSync(CHOOM) ? [CHOOM, '--adjust', '1000', '--'] : []),
     ...argv,
   ]
 }
@@ -285,7 +288,7 @@ function createSession({
     await ssh?.remember(directory)
     end.signal.throwIfAborted()
     if (guard?.failure?.code === 'too_large') throw tooLarge(max_bytes)
-    if (/^(setpriv|prlimit): failed to execute/m.test(result.stderr)) throw notInstalled(argv[0]!)
+    if (/^(setpriv|prlimit|choom): failed to execute/m.test(result.stderr)) throw notInstalled(argv[0]!)
     if (result.exit_code !== 0 && !options.may_fail)
       throw explainFailure({
         stderr: result.stderr,

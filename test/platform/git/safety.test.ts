@@ -12,6 +12,7 @@ import {
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { run } from '#server/kernel/process'
 import { startGitServer, type GitServer } from '#test/support/git-server'
 import { INSIDE_HOSTS } from '#test/support/inside-hosts'
 import { createHarness, createTrap, type Harness } from './setup.ts'
@@ -33,6 +34,24 @@ afterEach(async () => {
 })
 const repository = () => server.repository(`safety/r${(count += 1)}`)
 const root = process.getuid?.() === 0
+
+it('where the machine has no more memory, git ends before what runs for users', async () => {
+  const told: string[] = []
+  const watched = await createHarness({
+    allowed: [server.host],
+    async run(argv, options) {
+      const around = argv.slice(0, argv.indexOf('git'))
+      const { stdout } = await run([...around, 'cat', '/proc/self/oom_score_adj'], options)
+      told.push(stdout.trim())
+      return run(argv, options)
+    },
+  })
+  const target = repository()
+  target.commit({ 'a.txt': 'a' })
+  await watched.checkout({ url: target.url })
+  await watched.close()
+  expect(new Set(told)).toEqual(new Set(['1000']))
+})
 
 describe('nothing of a repository is run', () => {
   it('neither hooks nor filters nor settings nor submodules', async () => {
