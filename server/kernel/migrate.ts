@@ -27,8 +27,14 @@ function backUp(db: Db, directory: string, version: number): string {
   mkdirSync(directory, { recursive: true, mode: 0o700 })
   const path = join(directory, copyName(version + 1))
   rmSync(`${path}.partial`, { force: true })
-  db.raw.prepare('VACUUM INTO ?').run(`${path}.partial`)
-  renameSync(`${path}.partial`, path)
+  try {
+    db.raw.prepare('VACUUM INTO ?').run(`${path}.partial`)
+    renameSync(`${path}.partial`, path)
+  } catch (error) {
+    // A part of a copy may be what took the last of the disk.
+    rmSync(`${path}.partial`, { force: true })
+    throw error
+  }
   for (const name of copiesIn(directory).slice(0, -BACKUPS_KEPT))
     rmSync(join(directory, name), { force: true })
   return path

@@ -104,6 +104,12 @@ describe('migrations', () => {
         `restore the copy ${join(backups(), 'before-migration-0003.db')}, which is from before it`,
       )
   })
+  it('leave nothing of a copy that did not get its name, which may have filled the disk', () => {
+    migrate(db, [FIRST], backups())
+    mkdirSync(join(backups(), 'before-migration-0002.db'), { recursive: true })
+    expect(() => migrate(db, [FIRST, SECOND], backups())).toThrow()
+    expect([readdirSync(backups()), version(db)]).toEqual([['before-migration-0002.db'], 1])
+  })
   it('never take a copy away before another is whole', () => {
     migrate(db, [FIRST], backups())
     migrate(db, [FIRST, SECOND], backups())
