@@ -25,6 +25,10 @@ function copyDatabase(data_directory: string, trial: Trial): string | null {
   const db = openDb(database)
   try {
     db.raw.prepare('VACUUM INTO ?').run(`${path}.partial`)
+  } catch (error) {
+    // A part of a copy may be what took the last of the disk.
+    rmSync(`${path}.partial`, { force: true })
+    throw error
   } finally {
     db.close()
   }

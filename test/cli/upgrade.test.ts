@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto'
-import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { closeSync, existsSync, mkdirSync, mkdtempSync, openSync, readdirSync } from 'node:fs'
+import { readFileSync, rmSync, writeFileSync, writeSync } from 'node:fs'
 import { createServer, type Server } from 'node:http'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -152,6 +153,24 @@ describe('an upgrade', () => {
     expect(guardStart(data, 'new')).toBe('back')
     expect([readFileSync(program, 'utf8'), schema()]).toEqual(['old', 1])
     expect(readTrial(data)?.reason).toBe('It ended twice before it was ready.')
+  })
+  it('leaves nothing of a copy of the database that breaks off: it may have filled the disk', () => {
+    writeFileSync(program, 'old')
+    writeFileSync(`${program}.new`, 'new')
+    const db = open()
+    db.raw.exec('CREATE TABLE rows (text TEXT) STRICT')
+    const insert = db.raw.prepare('INSERT INTO rows VALUES (?)')
+    db.tx(() => {
+      for (let n = 0; n < 2000; n += 1) insert.run('x'.repeat(500))
+    })
+    db.close()
+    const file = openSync(join(data, 'portreeve.db'), 'r+')
+    writeSync(file, Buffer.alloc(4096, 255), 0, 4096, 4096 * 200)
+    closeSync(file)
+    placeProgram(data, trial())
+    expect(guardStart(data, 'new')).toBe('back')
+    expect(readTrial(data)?.reason).toMatch(/^The database could not be copied: /)
+    expect(readdirSync(join(data, 'backups'))).toEqual([])
   })
   it('goes back at once, with the database untouched, where there is no room for a copy of it', () => {
     writeFileSync(program, 'old')
