@@ -1,4 +1,5 @@
-import { copyFileSync, existsSync, linkSync, mkdirSync, readdirSync, renameSync, rmSync } from 'node:fs'
+import { closeSync, copyFileSync, existsSync, fsyncSync, linkSync, mkdirSync } from 'node:fs'
+import { openSync, readdirSync, renameSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { directories } from '#server/kernel/directories'
 import { openDb } from '#server/kernel/db'
@@ -40,11 +41,28 @@ function copyDatabase(data_directory: string, trial: Trial): string | null {
   return path
 }
 
+/**
+ * A second file with the same content. Where none can be made, since the disk has no room for it, a
+ * second name of the same one: the copy is then the database itself, and no copy any more, but the
+ * program from before serves.
+ */
+function duplicate(from: string, to: string): void {
+  try {
+    copyFileSync(from, to)
+    const file = openSync(to, 'r')
+    fsyncSync(file)
+    closeSync(file)
+  } catch {
+    rmSync(to, { force: true })
+    linkSync(from, to)
+  }
+}
+
 /** Puts the database and the program from before back. Done again after a crash, it does no harm. */
 function goBack(data_directory: string, trial: Trial, at: At): void {
   const database = join(data_directory, NAME)
   if (trial.database_copy !== null) {
-    copyFileSync(trial.database_copy, `${database}.back`)
+    duplicate(trial.database_copy, `${database}.back`)
     at('back: database copied')
     // The journal belongs to the database that goes.
     for (const ending of ['-wal', '-shm']) rmSync(`${database}${ending}`, { force: true })

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import { closeSync, existsSync, mkdirSync, mkdtempSync, openSync, readdirSync } from 'node:fs'
-import { readFileSync, rmSync, writeFileSync, writeSync } from 'node:fs'
+import { readFileSync, rmSync, symlinkSync, writeFileSync, writeSync } from 'node:fs'
 import { createServer, type Server } from 'node:http'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -153,6 +153,19 @@ describe('an upgrade', () => {
     expect(guardStart(data, 'new')).toBe('back')
     expect([readFileSync(program, 'utf8'), schema()]).toEqual(['old', 1])
     expect(readTrial(data)?.reason).toBe('It ended twice before it was ready.')
+  })
+  it('goes back where there is no room for one more copy of the database', () => {
+    writeFileSync(program, 'old')
+    writeFileSync(`${program}.new`, 'new')
+    migrateTo(1)
+    placeProgram(data, trial())
+    expect(guardStart(data, 'new')).toBe('try')
+    migrateTo(2)
+    failTrial(data, 'new', 'The disk is full.')
+    // Nothing can be copied there, whoever asks.
+    symlinkSync('/dev/full', join(data, 'portreeve.db.back'))
+    expect(guardStart(data, 'new')).toBe('back')
+    expect([readFileSync(program, 'utf8'), schema(), readTrial(data)?.state]).toEqual(['old', 1, 'back'])
   })
   it('leaves nothing of a copy of the database that breaks off: it may have filled the disk', () => {
     writeFileSync(program, 'old')
