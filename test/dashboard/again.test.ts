@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
+import { whileTimePasses } from '#test/support/passing-time'
 import { api, forgetCsrf } from '@/api/client'
 
 /** Stands for the way to the server: what becomes of the calls, in their order. */
@@ -37,8 +38,7 @@ const outcome = async (call: Promise<{ response: Response }>) => {
     ({ response }) => response.status,
     (error: { code: string }) => error.code,
   )
-  await vi.runAllTimersAsync()
-  return settled
+  return whileTimePasses(settled)
 }
 /** A page's own address is that of its server. */
 const baseUrl = 'http://portreeve.test'

@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, expect, it, vi } from 'vitest'
+import { whileTimePasses } from '#test/support/passing-time'
 
 beforeEach(() => vi.useFakeTimers({ toFake: ['setTimeout'] }))
 afterEach(() => {
@@ -17,9 +18,7 @@ it('the token of a session is asked for again after the server was away, and the
     if (is_away) throw new TypeError('Failed to fetch')
     return Response.json({ data: { csrf_token: 'one' } })
   })
-  const refused = expect(csrfToken()).rejects.toThrow('Failed to fetch')
-  await vi.runAllTimersAsync()
-  await refused
+  await expect(whileTimePasses(csrfToken())).rejects.toThrow('Failed to fetch')
   const before = asked.length
   is_away = false
   expect([await csrfToken(), await csrfToken()]).toEqual(['one', 'one'])
