@@ -1,3 +1,4 @@
+import { isOwnImage } from '#server/kernel/image-reference'
 import type { Connection } from './connection.ts'
 import { type LabelScope, ownLabel } from './labels.ts'
 import type { CacheLimit, DiskImage, EngineDisk } from './disk-usage.ts'
@@ -37,17 +38,20 @@ const NEVER = '0001-01-01T00:00:00Z'
 
 /** What the engine's disk is used for, and making room on it. */
 export function createDisk(connection: Connection, scope: LabelScope, inTurn: InTurn) {
-  const madeBy = (labels: Record<string, string> | null): DiskImage['made_by'] => {
-    if (scope.owns(labels)) return 'us'
-    return ownLabel(labels, 'managed') === undefined ? 'nobody' : 'another'
+  const namesIn = (names: readonly string[] | null) => (names ?? []).filter((name) => !NO_NAME.test(name))
+  /** What was fetched says of itself what a stranger likes; as one of another installation it would stay for good. */
+  const madeBy = ({ Labels, RepoDigests }: RawImage): DiskImage['made_by'] => {
+    if (scope.owns(Labels)) return 'us'
+    const is_fetched = namesIn(RepoDigests).some((name) => !isOwnImage(name))
+    return is_fetched || ownLabel(Labels, 'managed') === undefined ? 'nobody' : 'another'
   }
   const toImage = (raw: RawImage): DiskImage => ({
     id: raw.Id,
-    tags: (raw.RepoTags ?? []).filter((name) => !NO_NAME.test(name)),
-    digests: (raw.RepoDigests ?? []).filter((name) => !NO_NAME.test(name)),
+    tags: namesIn(raw.RepoTags),
+    digests: namesIn(raw.RepoDigests),
     own_bytes: Math.max(0, raw.Size - Math.max(0, raw.SharedSize)),
     containers: Math.max(0, raw.Containers),
-    made_by: madeBy(raw.Labels),
+    made_by: madeBy(raw),
     since: new Date(raw.Created * 1000).toISOString(),
   })
   const directory = async (signal?: AbortSignal): Promise<string> =>
