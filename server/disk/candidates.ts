@@ -8,14 +8,15 @@ const named = (reference: string): string => {
 
 /**
  * Images that may go. What a container uses or a domain needs stays. So does what nothing could bring back: an
- * image that was not made by us and has no registry to come from again. Those of another installation are its own.
+ * image with a name that was not made by us and has no registry to come from again. One without any name is a stage
+ * that the classic builder left; it gets no labels of ours. Those of another installation are its own.
  */
 export function unusedImages({ images }: EngineDisk, needed: readonly string[]): DiskImage[] {
   const kept = new Set(needed.map(named))
   return images.filter(
     ({ id, tags, digests, containers, made_by }) =>
       containers === 0 &&
-      (made_by === 'us' || (made_by === 'nobody' && digests.length > 0)) &&
+      (made_by === 'us' || (made_by === 'nobody' && (digests.length > 0 || tags.length === 0))) &&
       ![id, ...tags, ...digests].some((name) => kept.has(named(name)) || kept.has(name)),
   )
 }

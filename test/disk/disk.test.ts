@@ -216,7 +216,8 @@ describe('candidates', () => {
   it.each([
     ['one that nothing uses', {}, true],
     ['one of ours without a registry', { made_by: 'us', digests: [] }, true],
-    ['one that was loaded by hand', { digests: [] }, false],
+    ['one that was loaded by hand', { tags: ['x:1'], digests: [] }, false],
+    ['a stage that the classic builder left', { tags: [], digests: [] }, true],
     ['one of another installation', { made_by: 'another' }, false],
     ['one with a stopped container', { containers: 1 }, false],
     ['one that is needed by id', { id: 'sha256:needed' }, false],
