@@ -1,4 +1,5 @@
 import { Fatal } from '#server/kernel/jobs/definition'
+import { SecretUnreadableError, unlessUnreadable } from '#server/kernel/secrets'
 import { createResolver, type Known, UnresolvedError } from './references.ts'
 import type { VariableRepository, VariableRow } from './repository.ts'
 import { type ReleaseVariable, type ReleaseVariables, secretValuesOf } from './resolved.ts'
@@ -32,6 +33,10 @@ const unreadable = (name: string) =>
     'Restore the key file, or set the variable again.',
   )
 
+/** Whether a variable cannot be worked out for what it says, or for a secret that nobody can read. */
+const isInItself = (error: unknown): boolean =>
+  error instanceof UnresolvedError || error instanceof Fatal || error instanceof SecretUnreadableError
+
 /** Works out what the variables of an app are at this moment. */
 export function createReleaseVariables(repository: VariableRepository, vault: Vault, ports: DatabasePorts) {
   /** References of a project; what cannot be read is handed to `missing`. */
@@ -57,6 +62,8 @@ export function createReleaseVariables(repository: VariableRepository, vault: Va
       key,
       { value, secret: true, build: false, runtime: true },
     ])
+  /** The same for what only looks at them; passwords that can be read are kept out of logs by `secrets`. */
+  const readableLinks = (app: Parameters<typeof linkedTo>[0]) => unlessUnreadable(() => linkedTo(app), [])
   const valueFor = (plain: PlainVariable, preview: boolean): string =>
     preview ? (plain.preview_value ?? plain.value) : plain.value
 
@@ -90,7 +97,7 @@ export function createReleaseVariables(repository: VariableRepository, vault: Va
     try {
       return [resolved(...given)]
     } catch (error) {
-      if (error instanceof UnresolvedError || error instanceof Fatal) return []
+      if (isInItself(error)) return []
       throw error
     }
   }
@@ -111,12 +118,13 @@ export function createReleaseVariables(repository: VariableRepository, vault: Va
     scope: PreviewScope,
     missing: (name: string) => Known,
     each: (...given: Parameters<typeof resolved>) => [string, ReleaseVariable][],
+    links = linkedTo(app),
   ): ReleaseVariables => {
     const resolve = resolverOf(app.project_id, missing, (name) => scope.database(name))
     const rows = repository.all({ app_id: scope.parent.id })
     const open = scope.trusted ? rows : rows.filter(({ secret }) => secret === 0)
     const inherited = [
-      ...linkedTo(app),
+      ...links,
       ...open.flatMap((row) => (scope.trusted ? each : resolvedIfReadable)(row, resolve, true)),
     ]
     const own = ownOfPreview(app.id, scope.trusted).flatMap((row) => each(row, resolve, true))
@@ -149,10 +157,11 @@ export function createReleaseVariables(repository: VariableRepository, vault: Va
     readable(app: { id: string; project_id: string }, preview = false): ReleaseVariables {
       const scope = ports.preview(app.id)
       const seen = scope && preview ? { ...scope, trusted: true } : scope
-      if (seen) return ofPreview(app, seen, lenient, resolvedIfReadable)
+      const links = readableLinks(app)
+      if (seen) return ofPreview(app, seen, lenient, resolvedIfReadable, links)
       const resolve = resolverOf(app.project_id, lenient)
       return Object.fromEntries([
-        ...linkedTo(app),
+        ...links,
         ...repository.all({ app_id: app.id }).flatMap((row) => resolvedIfReadable(row, resolve, preview)),
       ])
     },
@@ -166,7 +175,7 @@ export function createReleaseVariables(repository: VariableRepository, vault: Va
           const { value, secret } = resolve(known)
           return secret ? [value] : []
         } catch (error) {
-          if (error instanceof UnresolvedError) return []
+          if (isInItself(error)) return []
           throw error
         }
       }
@@ -176,7 +185,7 @@ export function createReleaseVariables(repository: VariableRepository, vault: Va
         const values = new Set([valueFor(plain, false), valueFor(plain, true)])
         return [...values].flatMap((value) => secretsIn({ value, secret: plain.secret }))
       })
-      return [...linkedTo(app).map(([, { value }]) => value), ...own]
+      return [...readableLinks(app).map(([, { value }]) => value), ...own]
     },
     /**
      * A check of values whose references lead nowhere or in a circle, which throws UnresolvedError. What they

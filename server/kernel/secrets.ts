@@ -53,6 +53,16 @@ export interface Secrets {
   readonly is_rotating: boolean
 }
 
+/** What is worked out of secrets, or something else where one of them cannot be read. */
+export function unlessUnreadable<T>(work: () => T, otherwise: T): T {
+  try {
+    return work()
+  } catch (error) {
+    if (error instanceof SecretUnreadableError) return otherwise
+    throw error
+  }
+}
+
 /**
  * Opens what can be opened of these ciphertexts with their contexts, for redaction: a value that nobody can
  * read cannot be printed either.
@@ -60,15 +70,7 @@ export interface Secrets {
 export const openReadable = (
   secrets: Secrets,
   sealed: readonly (readonly [sealed: string, context: string])[],
-): string[] =>
-  sealed.flatMap(([text, context]) => {
-    try {
-      return [secrets.open(text, context)]
-    } catch (error) {
-      if (error instanceof SecretUnreadableError) return []
-      throw error
-    }
-  })
+): string[] => sealed.flatMap(([text, context]) => unlessUnreadable(() => [secrets.open(text, context)], []))
 
 const KEY_BYTES = 32
 const NONCE_BYTES = 12

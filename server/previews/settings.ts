@@ -6,7 +6,7 @@ import type { Db } from '#server/kernel/db'
 import { invalid } from '#server/kernel/errors'
 import type { Events } from '#server/kernel/events'
 import { MASK } from '#server/kernel/schemas'
-import type { Secrets } from '#server/kernel/secrets'
+import { type Secrets, unlessUnreadable } from '#server/kernel/secrets'
 import type { PreviewRepository, SettingsRow } from './repository.ts'
 import { DEFAULTS, type PreviewSettings, type PreviewSettingsChange } from './schema.ts'
 
@@ -72,7 +72,8 @@ export function createPreviewSettings(options: SettingsOptions) {
   })
   /** The sealed set after a change; a masked secret stays as it is. */
   const sealEnv = (row: SettingsRow, given: Record<string, string>): string | null => {
-    const before = openEnv(row)
+    // What cannot be read any more is in the way of nothing that was sent as a whole.
+    const before = Object.values(given).includes(MASK) ? openEnv(row) : new Map<string, KeptVariable>()
     const hidden = secretKeys(row.app_id)
     const entries = Object.entries(given).map(([key, value]): [string, KeptVariable] => {
       if (value !== MASK) return [key, { value, secret: hidden.has(key) || seemsSecret(key, value) }]
@@ -86,7 +87,7 @@ export function createPreviewSettings(options: SettingsOptions) {
   }
   const audited = ({ env, ...row }: SettingsRow) => ({
     ...row,
-    env: env === null ? [] : [...openEnv({ ...row, env }).keys()],
+    env: env === null ? [] : [...unlessUnreadable(() => openEnv({ ...row, env }), new Map()).keys()],
   })
 
   return {

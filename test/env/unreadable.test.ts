@@ -95,3 +95,42 @@ describe('a variable that cannot be read any more', () => {
     expect(rowOf('TOKEN')).toEqual(before)
   })
 })
+
+/** As after a start with another key file, for one column of one table. */
+const loseIn = (table: string, column: string) => {
+  const sealed = createSecrets(Buffer.alloc(32, 8)).seal('lost', 'lost')
+  const lost = api.kernel.db.sql(`UPDATE ${table} SET ${column} = ? WHERE ${column} LIKE 'v1.%'`)
+  expect(lost.run(sealed).changes).toBeGreaterThan(0)
+}
+
+describe('a secret of something else that cannot be read any more', () => {
+  it('of a linked database fails the next deployment, and neither its start nor its log', async () => {
+    const database = { name: 'orders', engine: 'postgres' }
+    const { id } = (await developer().post('/api/databases', database)).body.data
+    await developer().post(`/api/databases/${id}/links`, { app_id })
+    await add({ key: 'URL', value: '${{ orders.DATABASE_URL }}' })
+    loseIn('databases', 'password')
+    const lists = [`/api/apps/${app_id}/logs`, `/api/apps/${app_id}/deployments`]
+    for (const path of lists) expect([path, (await developer().get(path)).status]).toEqual([path, 200])
+    const deployment = (await developer().post(`/api/apps/${app_id}/deploy`, {})).body.data
+    expect((await developer().get(`/api/apps/${app_id}/logs`)).status).toBe(200)
+    api.services.jobs.start()
+    await api.services.jobs.idle()
+    const { status, error } = (await developer().get(`/api/deployments/${deployment.id}`)).body.data
+    expect([status, error]).toMatchObject(['failed', { code: 'secret_unreadable' }])
+    const told = { code: 'CONFLICT', message: expect.stringContaining('Restore the key file') }
+    const shown = await developer().get(`/api/databases/${id}`)
+    expect([shown.status, shown.body.error]).toMatchObject([409, told])
+  })
+  it('of previews is told, and others take its place', async () => {
+    const settings = `/api/apps/${app_id}/previews/settings`
+    expect((await developer().put(settings, { env: { A_TOKEN: 'hidden' } })).status).toBe(200)
+    loseIn('preview_settings', 'env')
+    expect((await developer().get(settings)).status).toBe(409)
+    expect((await developer().put(settings, { env: { A_TOKEN: '********' } })).status).toBe(409)
+    expect((await developer().put(settings, { limit: 3 })).status).toBe(409)
+    const set = await developer().put(settings, { env: { A_TOKEN: 'new' } })
+    expect([set.status, set.body.data?.env]).toEqual([200, { A_TOKEN: '********' }])
+    expect((await developer().get(settings)).status).toBe(200)
+  })
+})
