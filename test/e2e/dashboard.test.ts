@@ -327,6 +327,28 @@ describe('the dashboard', () => {
     }
     await context.close()
   })
+  it('edits a webhook and an alert rule from what they hold, and says which entry of a list is wrong', async () => {
+    const config = { url: 'https://chat.example.com/hook' }
+    const events = ['alert.*']
+    const hook = await make('/api/webhooks', { kind: 'notification', provider: 'slack', config, events })
+    const { page, open, context } = await visit(browser, portreeve, WIDE, admin.cookie)
+    await open(`/webhooks/${hook.id}`)
+    await page.getByRole('button', { name: 'Edit slack' }).click()
+    const listed = page.getByLabel('Events')
+    expect(await listed.inputValue()).toBe('alert.*')
+    await listed.fill('alert.*\nnonsense')
+    await page.getByRole('button', { name: 'Save' }).click()
+    await page.getByText('Entry 2 must be an event such as').waitFor()
+    await listed.fill('alert.*\ncron.failed')
+    await page.getByRole('button', { name: 'Save' }).click()
+    await page.getByText('alert.*, cron.failed').waitFor()
+    await open('/monitoring/alerts')
+    await page.getByRole('button', { name: 'Edit Disk above 85 %' }).click()
+    await page.getByLabel('Threshold').fill('80')
+    await page.getByRole('button', { name: 'Save' }).click()
+    await page.getByText('Disk in use (%) above 80 for 60 s').waitFor()
+    await context.close()
+  })
   it('says of an app that sleeps that it sleeps, and what wakes it', async () => {
     const [app] = (await portreeve.call('GET', '/api/apps?q=shop')).body.data
     await portreeve.untilApp(app.id, 'running')
