@@ -24,7 +24,12 @@ export const Service = v.pipe(
       v.description('Name in the compose file, and of the host in the app’s network.'),
     ),
     status: ServiceState,
-    image: v.pipe(v.nullable(v.string()), v.description('As the file names it; null for one that is built.')),
+    image: v.pipe(
+      v.nullable(v.string()),
+      v.description(
+        'As the file names it; null for one that is built, and before the first deployment that is live.',
+      ),
+    ),
     public_port: v.pipe(
       v.nullable(v.number()),
       v.description('Port that has a domain; null for a private one.'),
