@@ -4,6 +4,7 @@ import { build } from 'esbuild'
 import type { Nitro } from 'nitropack/types'
 import { DETECT_WORKER } from '../server/builds/detect-apart.ts'
 import { DOCKERFILE_WORKER } from '../server/builds/dockerfile-apart.ts'
+import { INSPECT_WORKER } from '../server/backups/targets/inspect-apart.ts'
 import { ACME_WORKER } from '../server/platform/acme/apart.ts'
 import { WEBHOOK_WORKER } from '../server/webhooks/read-apart.ts'
 import { virtualPlugin, namesPlugin } from './bundle-plugins.ts'
@@ -74,6 +75,7 @@ const THREADS = new Map([
   [DETECT_WORKER, 'server/builds/detect-worker.ts'],
   [DOCKERFILE_WORKER, 'server/builds/dockerfile-worker.ts'],
   [ACME_WORKER, 'server/platform/acme/worker.ts'],
+  [INSPECT_WORKER, 'server/backups/targets/inspect-worker.ts'],
   [WEBHOOK_WORKER, 'server/webhooks/read-worker.ts'],
 ])
 
@@ -87,6 +89,7 @@ export async function bundleThread(root: string, name: string, file: string): Pr
     platform: 'node',
     format: 'esm',
     target: 'node22',
+    external: ['better-sqlite3'],
     banner: { js: `import{createRequire}from'node:module';const require=createRequire(import.meta.url);` },
     logLevel: 'warning',
   })

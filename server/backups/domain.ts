@@ -16,7 +16,9 @@ import type { Databases } from '#server/databases/assembly'
 import type { StorageProviders } from '#server/storage-providers/service'
 import { createBackupRepository } from './repository.ts'
 import { defineRestoreJob } from './restore-job.ts'
+import { createDailyCopies } from './daily-copies.ts'
 import { createSchedules } from './schedules.ts'
+import { inspectApart } from './targets/inspect-apart.ts'
 import { createBackupService } from './service.ts'
 import { createAdmission } from './admission.ts'
 import { leftBehind, type Spare } from './left-behind.ts'
@@ -104,6 +106,11 @@ export function createBackups(base: Base, use: BackupNeeds) {
   const service = createBackupService({
     ...{ db, clock, events, jobs, audit, repository, archives, targets },
     destinations: { find: (id) => destinations.find(id), default: () => destinations.default() },
+  })
+  const daily_copies = createDailyCopies({
+    ...{ db, clock, log: base.log },
+    directory: directories.backups,
+    inspect: (path) => inspectApart(path),
   })
   const schedules = createSchedules({
     ...base,
@@ -240,6 +247,7 @@ export function createBackups(base: Base, use: BackupNeeds) {
     restoreUpload,
     final,
     schedules,
+    daily_copies,
     recovery,
     resumePaused,
     appMoved,

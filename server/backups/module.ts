@@ -36,7 +36,11 @@ export default defineModule({
   schedules: [
     { name: 'due', cron: '* * * * *', task: 'backups', run: (own) => own.schedules.pass() },
     { name: 'log', cron: '* * * * *', task: 'backups', run: (own) => own.point_in_time.run() },
+    { name: 'copy', cron: '23 * * * *', task: 'backups', run: (own) => own.daily_copies.run() },
     { name: 'log-tidy', cron: '17 * * * *', task: 'backups', run: (own) => own.point_in_time.tidy() },
   ],
-  stop: (own) => own.point_in_time.stop(),
+  async stop(own) {
+    own.point_in_time.stop()
+    await own.daily_copies.stop()
+  },
 })

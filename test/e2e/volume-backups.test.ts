@@ -195,6 +195,9 @@ test('F28: a lost server is rebuilt from its destination alone, with what was ba
   await post('/api/domains', { app_id: app.id, hostname: names[0], ssl_mode: 'custom' })
   const platform = await ended((await post('/api/backups', { target: 'platform' })).id)
   expect(platform, platform.error).toMatchObject({ status: 'succeeded' })
+  await portreeve.call('POST', `/api/backups/${platform.id}/verify`)
+  const { verification } = await ended(platform.id, (backup) => backup.verification?.status)
+  expect(verification, verification.error).toMatchObject({ status: 'succeeded' })
   // What is backed up after that is in no database that comes back; the manifests tell of it.
   await sql('CREATE TABLE last_minute AS SELECT 42 AS answer', database.id)
   // The volume is in no backup of its own since then: it comes out of that of its app.
@@ -225,6 +228,7 @@ test('F28: a lost server is rebuilt from its destination alone, with what was ba
   expect(restore.said()).toMatch(/Everything together took \d+\.\d s/)
   expect(await sql('SELECT answer FROM last_minute', database.id)).toBe('42')
   expect(await sql('SELECT count(*) FROM kept', database.id)).toBe('1000')
+  expect((await show(`/api/backups/${platform.id}`)).status).toBe('succeeded')
   await shown()
   expect(await visit('/late')).toBe('late\n')
   expect((await show(`/api/apps/${app.id}/env/GREETING/reveal`)).value).toBe('hello')

@@ -8,8 +8,10 @@ import { readKeyFiles } from '#server/kernel/secrets'
 import { newId } from '#server/kernel/ids'
 import type { Dump } from '../target.ts'
 import type { BackupTarget } from '../target.ts'
+import { copyDatabase } from '../copy-database.ts'
 import { PLATFORM_PROJECT } from '../repository.ts'
-import { inspectPlatform, unpackPlatform } from './platform-archive.ts'
+import { inspectApart } from './inspect-apart.ts'
+import { unpackPlatform } from './platform-archive.ts'
 
 export interface PlatformTargetOptions {
   db: Db
@@ -18,19 +20,6 @@ export interface PlatformTargetOptions {
   /** The key file; missing where the key comes from the environment. */
   key_file: string
   version: string
-}
-
-/** Readers of a folder wait for nothing: pages are copied in groups, with pauses for requests in between. */
-const PAGES_AT_ONCE = 200
-
-/** A consistent copy of the database while it goes on working, as one file. */
-async function copyDatabase(db: Db, path: string, signal: AbortSignal): Promise<void> {
-  await db.raw.backup(path, {
-    progress: () => {
-      signal.throwIfAborted()
-      return PAGES_AT_ONCE
-    },
-  })
 }
 
 /** The installation itself: its database, in which certificates are too, and the key that opens its secrets. */
@@ -91,7 +80,7 @@ export function createPlatformTarget(options: PlatformTargetOptions): BackupTarg
       await mkdir(folder, { recursive: true, mode: 0o700 })
       try {
         await unpackPlatform(open(), folder)
-        return inspectPlatform(join(folder, 'portreeve.db'))
+        return await inspectApart(join(folder, 'portreeve.db'))
       } finally {
         await rm(folder, { recursive: true, force: true })
       }
