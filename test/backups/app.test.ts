@@ -247,8 +247,8 @@ describe('a restore of an app as a new one', () => {
     expect((await show('/api/databases')).map(({ name }: any) => name)).toEqual(['orders'])
   })
   it.each<[object, string]>([
-    [{ volumes: 1 }, '1 volumes at most'],
-    [{ databases: 1 }, '1 databases at most'],
+    [{ volumes: 1 }, '1 volume at most'],
+    [{ databases: 1 }, '1 database at most'],
     [{ cpus: 1 }, '1 CPU cores together'],
   ])(
     'that the quota %j has no room for is refused with 409 at once, and nothing is made',
