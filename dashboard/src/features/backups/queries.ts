@@ -57,6 +57,10 @@ export function targetOf(choice: string | null) {
   }
 }
 
+/** What a choice of the target of something holds. */
+export const choiceOf = ({ target, target_id }: { target: string; target_id: string | null }): string =>
+  target_id ? `${target} ${target_id}` : target
+
 /** Whether apps can be paused while it is read. */
 export const isPausable = (choice: string | null): boolean => /^(volume|app) /.test(choice ?? '')
 
