@@ -327,7 +327,7 @@ describe('the dashboard', () => {
     }
     await context.close()
   })
-  it('edits a webhook and an alert rule from what they hold, and says which entry of a list is wrong', async () => {
+  it('edits a webhook, an alert rule and a schedule from what they hold, and says which entry of a list is wrong', async () => {
     const config = { url: 'https://chat.example.com/hook' }
     const events = ['alert.*']
     const hook = await make('/api/webhooks', { kind: 'notification', provider: 'slack', config, events })
@@ -347,6 +347,24 @@ describe('the dashboard', () => {
     await page.getByLabel('Threshold').fill('80')
     await page.getByRole('button', { name: 'Save' }).click()
     await page.getByText('Disk in use (%) above 80 for 60 s').waitFor()
+    const rest = {
+      target: 'platform',
+      cron: '30 4 * * *',
+      retention: { count: 7, weekly: 4 },
+      enabled: false,
+    }
+    await make('/api/backup-schedules', { name: 'Nightly', ...rest })
+    await open('/backups/schedules')
+    await page.getByRole('button', { name: 'Edit Nightly' }).click()
+    await page.getByLabel('Keep the last').fill('3')
+    await page.getByRole('button', { name: 'Save' }).click()
+    await page.getByRole('dialog').waitFor({ state: 'hidden' })
+    const [schedule] = (await portreeve.call('GET', '/api/backup-schedules')).body.data
+    expect(schedule).toMatchObject({ ...rest, retention: { count: 3, weekly: 4 } })
+    await page.keyboard.press('?')
+    await page.getByRole('dialog', { name: 'Keyboard shortcuts' }).waitFor()
+    await page.keyboard.press('Escape')
+    await page.getByRole('dialog').waitFor({ state: 'hidden' })
     await context.close()
   })
   it('says of an app that sleeps that it sleeps, and what wakes it', async () => {
