@@ -30,6 +30,9 @@ export interface EngineMemoryOptions {
 const MIB = 1024 ** 2
 /** What fetching takes grows within seconds; what containers need of the engine does so over days. */
 const WINDOW_MS = 60_000
+/** A flood of logs takes up to 250 MiB for some seconds: whoever prints must not end what others fetch. */
+const FLOOD_BYTES = 512 * MIB
+const MOST_BYTES = 1024 * MIB
 /** So little may be anything. */
 const LEAST_BYTES = 64 * MIB
 /** Every connection is used within this time, and ends by that. */
@@ -53,7 +56,10 @@ export function createEngineMemory(options: EngineMemoryOptions): EngineMemory {
   const read = options.read ?? readerOf(options.docker_host)
   const now = options.now ?? (() => performance.now())
   const total_bytes = options.total_bytes ?? totalmem()
-  const growth_bytes = Math.min(1024 * MIB, Math.max(256 * MIB, total_bytes / 16))
+  const growth_bytes = Math.min(
+    MOST_BYTES,
+    Math.max(Math.min(FLOOD_BYTES, total_bytes / 4), total_bytes / 16),
+  )
   const working = new Set<AbortController>()
   let samples: { at: number; bytes: number }[] = []
   let cut_since: number | undefined

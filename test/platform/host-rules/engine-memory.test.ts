@@ -42,6 +42,14 @@ test('an engine that takes much within a minute is cut off for two seconds, and 
   expect(next.signal.aborted).toBe(false)
 })
 
+test('what a flood of logs takes for a moment is left alone on a small machine, too', async () => {
+  const { at } = watched(2048)
+  await at(0, 80)
+  expect(await at(6_000, 400)).toEqual([])
+  expect(await at(8_000, 150)).toEqual([])
+  expect(await at(9_000, 600)).toEqual([true])
+})
+
 test('what it reads after its work was given up counts as well', async () => {
   const { memory, at } = watched()
   memory.watch(calm).stop()
