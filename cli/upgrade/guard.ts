@@ -3,6 +3,7 @@ import { openSync, readdirSync, renameSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { directories } from '#server/kernel/directories'
 import { openDb } from '#server/kernel/db'
+import { copyWhole } from '#server/kernel/whole-copy'
 import { readTrial, type Trial, writeTrial } from './trial.ts'
 
 /** Where a test may end the process; nothing elsewhere. */
@@ -22,18 +23,12 @@ function copyDatabase(data_directory: string, trial: Trial): string | null {
   mkdirSync(folder, { recursive: true, mode: 0o700 })
   const path = join(folder, `before-upgrade-to-${trial.to_version}-${trial.to_build}.db`)
   rmSync(path, { force: true })
-  rmSync(`${path}.partial`, { force: true })
   const db = openDb(database)
   try {
-    db.raw.prepare('VACUUM INTO ?').run(`${path}.partial`)
-  } catch (error) {
-    // A part of a copy may be what took the last of the disk.
-    rmSync(`${path}.partial`, { force: true })
-    throw error
+    copyWhole(db, path)
   } finally {
     db.close()
   }
-  renameSync(`${path}.partial`, path)
   const old = readdirSync(folder).filter(
     (name) => name.startsWith('before-upgrade-') && join(folder, name) !== path,
   )

@@ -1,6 +1,7 @@
-import { existsSync, mkdirSync, readdirSync, renameSync, rmSync } from 'node:fs'
+import { existsSync, mkdirSync, readdirSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Db } from './db.ts'
+import { copyWhole } from './whole-copy.ts'
 
 /** One append-only step of the schema: file name and SQL. */
 export type Migration = readonly [name: string, sql: string]
@@ -26,15 +27,7 @@ const copiesIn = (directory: string): string[] =>
 function backUp(db: Db, directory: string, version: number): string {
   mkdirSync(directory, { recursive: true, mode: 0o700 })
   const path = join(directory, copyName(version + 1))
-  rmSync(`${path}.partial`, { force: true })
-  try {
-    db.raw.prepare('VACUUM INTO ?').run(`${path}.partial`)
-    renameSync(`${path}.partial`, path)
-  } catch (error) {
-    // A part of a copy may be what took the last of the disk.
-    rmSync(`${path}.partial`, { force: true })
-    throw error
-  }
+  copyWhole(db, path)
   for (const name of copiesIn(directory).slice(0, -BACKUPS_KEPT))
     rmSync(join(directory, name), { force: true })
   return path
