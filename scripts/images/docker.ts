@@ -75,10 +75,11 @@ export function createDocker(signal?: AbortSignal, command: string = DOCKER_COMM
       await must([command, 'build', '--force-rm', '--tag', image, ...args, folder], options())
     },
     async label(image, labels) {
-      const lines = Object.entries(labels).map(([name, value]) => `LABEL ${name}=${JSON.stringify(value)}\n`)
+      // In one line: each is a container and a layer of its own.
+      const set = Object.entries(labels).map(([name, value]) => `${name}=${JSON.stringify(value)}`)
       await must(
         [command, 'build', '--quiet', '--tag', image, '-'],
-        options({ input: `FROM ${image}\n${lines.join('')}` }),
+        options({ input: `FROM ${image}\nLABEL ${set.join(' ')}\n` }),
       )
     },
     async tag(image, name) {

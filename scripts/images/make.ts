@@ -2,7 +2,7 @@ import { cp, mkdir, mkdtemp, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Docker } from './docker.ts'
 import { bootstrap, ensureBootstrapTool, findSources, proxySettings } from './debian.ts'
-import { customRegistry, registrySigns, unpackNpmPart } from './npm.ts'
+import { customRegistry, registrySigns, unpackNpmParts } from './npm.ts'
 import { debian } from './recipes.ts'
 import type { Recipe, Suite } from './recipe.ts'
 
@@ -30,6 +30,7 @@ export const keptName = (recipe: Recipe): string => `portreeve/stand-in:${recipe
 export function createMaker(workshop: Workshop, rebuild: boolean): (recipe: Recipe) => Promise<string> {
   const started = new Map<string, Promise<string>>()
   let tool: Promise<void> | undefined
+  let registry: Promise<Record<string, string>> | undefined
   const make = async (recipe: Recipe): Promise<string> => {
     const image = keptName(recipe)
     if (!rebuild && (await workshop.docker.find(image))) return image
@@ -39,7 +40,8 @@ export function createMaker(workshop: Workshop, rebuild: boolean): (recipe: Reci
       await makeDebian(workshop, recipe.name as Suite, image)
     } else {
       const base = await once(debian(recipe.base))
-      await makeFromDockerfile(workshop, recipe, base, image)
+      const npm = recipe.npm ? await (registry ??= registryArguments()) : {}
+      await makeFromDockerfile(workshop, recipe, image, { BASE: base, ...npm, ...recipe.build_args })
     }
     await describe(workshop.docker, recipe, image)
     return image
@@ -85,17 +87,13 @@ async function makeDebian(workshop: Workshop, suite: Suite, image: string): Prom
 async function makeFromDockerfile(
   workshop: Workshop,
   recipe: Recipe,
-  base: string,
   image: string,
+  build_args: Record<string, string>,
 ): Promise<void> {
   await inScratch(workshop, async (folder) => {
     await cp(join(workshop.recipes_dir, recipe.context), folder, { recursive: true })
-    await Promise.all((recipe.npm ?? []).map((part) => unpackNpmPart(part, folder, workshop.signal)))
-    await workshop.docker.build(folder, image, {
-      BASE: base,
-      ...(recipe.npm ? await registryArguments() : {}),
-      ...recipe.build_args,
-    })
+    if (recipe.npm) await unpackNpmParts(recipe.npm, folder, workshop.signal)
+    await workshop.docker.build(folder, image, build_args)
   })
 }
 
