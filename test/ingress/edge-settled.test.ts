@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { createEdgeWait } from '#server/ingress/edge-settled'
-import { createTestApi, type TestApi } from '#test/support/api'
+import { type Caller, createTestApi, type TestApi } from '#test/support/api'
 import { createTestAuthority, type TestAuthority } from '#test/support/chains'
 
 let api: TestApi
@@ -34,14 +34,30 @@ function slowDown(): void {
   ingress.setCertificate = (certificate) => turns().then(() => setCertificate(certificate))
   ingress.removeCertificate = (id) => turns().then(() => removeCertificate(id))
 }
+/**
+ * A caller whose answers come when the edge obeys. An answer waits for two seconds at most: one that came later,
+ * since the machine stood still, promises nothing, and the edge is waited for once more.
+ */
+function as(caller: Caller): ReturnType<TestApi['as']> {
+  const promised = Object.entries(api.as(caller)).map(([method, send]) => [
+    method,
+    async (...args: Parameters<typeof send>) => {
+      const begin = performance.now()
+      const answer = await send(...args)
+      if (performance.now() - begin > 1_500) await api.services.ingress.settled()
+      return answer
+    },
+  ])
+  return Object.fromEntries(promised)
+}
 /** A domain that is proven by its TXT record. */
 async function provenDomain(hostname: string, rules: object = {}): Promise<string> {
-  const { body } = await api.as('owner').post('/api/domains', { app_id, hostname, ssl_mode: 'off', ...rules })
+  const { body } = await as('owner').post('/api/domains', { app_id, hostname, ssl_mode: 'off', ...rules })
   const record = body.data.dns_records.find(({ type }: { type: string }) => type === 'TXT')
   api.fakes.dns.set(record.name, { TXT: [record.value] })
-  expect(
-    (await api.as('owner').post('/api/domains/verify', { domain_id: body.data.id })).body.data.status,
-  ).toBe('active')
+  expect((await as('owner').post('/api/domains/verify', { domain_id: body.data.id })).body.data.status).toBe(
+    'active',
+  )
   return body.data.id as string
 }
 const routeOf = (id: string) => api.fakes.ingress.routes.get(id)
@@ -51,58 +67,58 @@ describe('an answer comes when the edge obeys', () => {
   it('of a redirect that is added, changed, turned off and on, and deleted', async () => {
     const domain_id = await provenDomain('redirects.example.com')
     const targets = () => (routeOf(domain_id)?.redirects ?? []).map(({ to }) => to)
-    const { id } = (await api.as('developer').post('/api/redirects', { domain_id, from: '/a', to: '/b' }))
-      .body.data
+    const { id } = (await as('developer').post('/api/redirects', { domain_id, from: '/a', to: '/b' })).body
+      .data
     expect(targets()).toEqual(['/b'])
-    await api.as('developer').put(`/api/redirects/${id}`, { to: '/c' })
+    await as('developer').put(`/api/redirects/${id}`, { to: '/c' })
     expect(targets()).toEqual(['/c'])
-    await api.as('developer').post(`/api/redirects/${id}/toggle`)
+    await as('developer').post(`/api/redirects/${id}/toggle`)
     expect(targets()).toEqual([])
-    await api.as('developer').post(`/api/redirects/${id}/toggle`)
+    await as('developer').post(`/api/redirects/${id}/toggle`)
     expect(targets()).toEqual(['/c'])
-    await api.as('developer').delete(`/api/redirects/${id}`)
+    await as('developer').delete(`/api/redirects/${id}`)
     expect(targets()).toEqual([])
   })
   it('of the mode self_signed: the certificate is shown, HTTPS is insisted on, and the address says so', async () => {
     const id = await provenDomain('self.example.com', { force_https: true })
-    const { body } = await api.as('developer').put(`/api/domains/${id}/ssl-mode`, { ssl_mode: 'self_signed' })
+    const { body } = await as('developer').put(`/api/domains/${id}/ssl-mode`, { ssl_mode: 'self_signed' })
     expect(shown().flatMap(({ names }) => names)).toContain('self.example.com')
     expect([routeOf(id)?.force_https, body.data.url]).toEqual([true, 'https://self.example.com'])
-    const [certificate] = (await api.as('viewer').get('/api/certificates')).body.data
+    const [certificate] = (await as('viewer').get('/api/certificates')).body.data
     const before = shown().find((one) => one.id === certificate.id)!.pem
-    await api.as('developer').post(`/api/certificates/${certificate.id}/renew`)
+    await as('developer').post(`/api/certificates/${certificate.id}/renew`)
     expect(shown().find((one) => one.id === certificate.id)!.pem).not.toBe(before)
   })
   it('of an upload, which tells the names that it is shown for, and of its deletion', async () => {
     const id = await provenDomain('upload.example.com', { ssl_mode: 'custom', force_https: true })
     const key = authority.key()
     const certificate = `${authority.leaf(key, ['upload.example.com', 'elsewhere.example.org'])}${authority.intermediate}`
-    const uploaded = (await api.as('developer').post('/api/certificates', { certificate, private_key: key }))
-      .body.data
+    const uploaded = (await as('developer').post('/api/certificates', { certificate, private_key: key })).body
+      .data
     expect([
       uploaded.hostnames,
       shown().some((one) => one.id === uploaded.id),
       routeOf(id)?.force_https,
     ]).toEqual([['upload.example.com'], true, true])
-    await api.as('developer').put(`/api/domains/${id}/ssl-mode`, { ssl_mode: 'off' })
+    await as('developer').put(`/api/domains/${id}/ssl-mode`, { ssl_mode: 'off' })
     expect(shown().some((one) => one.id === uploaded.id)).toBe(false)
-    await api.as('developer').put(`/api/domains/${id}/ssl-mode`, { ssl_mode: 'custom' })
-    await api.as('developer').delete(`/api/certificates/${uploaded.id}?revoke=true`)
+    await as('developer').put(`/api/domains/${id}/ssl-mode`, { ssl_mode: 'custom' })
+    await as('developer').delete(`/api/certificates/${uploaded.id}?revoke=true`)
     expect([shown().some((one) => one.id === uploaded.id), routeOf(id)?.force_https]).toEqual([
       false,
       undefined,
     ])
   })
   it('of another name of an app, which its automatic domain follows', async () => {
-    await api.as('developer').put(`/api/apps/${app_id}`, { name: 'market' })
+    await as('developer').put(`/api/apps/${app_id}`, { name: 'market' })
     expect([...api.fakes.ingress.routes.values()].flatMap(({ hostnames }) => hostnames)).toContain(
       'market.apps.example.net',
     )
   })
   it('of the dashboard domain', async () => {
-    await api.as('admin').put('/api/settings/domain', { dashboard_domain: 'panel.example.org' })
+    await as('admin').put('/api/settings/domain', { dashboard_domain: 'panel.example.org' })
     expect(routeOf('platform')?.hostnames).toEqual(['panel.example.org'])
-    await api.as('admin').put('/api/settings/domain', { dashboard_domain: null })
+    await as('admin').put('/api/settings/domain', { dashboard_domain: null })
     expect(routeOf('platform')).toBeUndefined()
   })
 })
