@@ -55,14 +55,14 @@ describe('a new program that is tried', () => {
     expect(guardedStart(env, 'new', '2.0.0')).toBe(true)
     // In one piece, in which nobody could look.
     vi.advanceTimersByTime(10 * 60_000)
-    await vi.waitFor(() => expect(answers).toBe(1), { timeout: 10_000 })
+    await vi.waitFor(() => expect(answers).toBe(1), { timeout: 60_000 })
     status = 'ok'
     await vi.waitFor(
       () => {
         vi.advanceTimersByTime(250)
         expect(readTrial(data)?.state).not.toBe('trying')
       },
-      { timeout: 10_000 },
+      { timeout: 60_000 },
     )
     expect([readTrial(data), ended.mock.calls]).toMatchObject([{ state: 'done' }, []])
   })

@@ -156,7 +156,6 @@ describe('T5: every endpoint, role and way to authenticate', () => {
       }
       expect(wrong).toEqual([])
     },
-    60_000,
   )
 })
 

@@ -77,7 +77,6 @@ describe("T30: an administrator's keys that are limited to a project", () => {
       expect(wrong).toEqual([])
       expect(state()).toBe(before)
     },
-    60_000,
   )
   it('change nothing by a key for reading, and by one for deployments nothing but those, in their own project too', async () => {
     const before = state()

@@ -80,7 +80,6 @@ describe('payloads at the wrong hook', () => {
         }
       expect(wrong).toEqual([])
     },
-    60_000,
   )
 })
 
@@ -232,7 +231,6 @@ describe('a payload with strange values', () => {
       expect(longest('webhook_deliveries', 'detail')).toBeLessThan(1000)
       expect(longest('events', 'payload')).toBeLessThan(2000)
     },
-    60_000,
   )
   it('starts no deployment of what is no commit', () => {
     const commits = api.kernel.db
