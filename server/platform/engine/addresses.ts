@@ -25,6 +25,7 @@ export function createAddresses(
     const containers = await connection.call<ListedContainer[]>({
       path: '/containers/json',
       query: { all: true, filters: JSON.stringify({ network: [network] }) },
+      keep: (entry) => ({ NetworkSettings: (entry as ListedContainer).NetworkSettings }),
     })
     const taken = new Set<string>()
     for (const container of containers) {

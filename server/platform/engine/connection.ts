@@ -2,16 +2,21 @@ import { IncomingMessage } from 'node:http'
 import type { Socket } from 'node:net'
 import { createDial, parseHost, type Upload } from './dial.ts'
 import { EngineError } from './engine.ts'
-import { aborted, isConnectionLoss, statusError, toEngineError, unavailable } from './failures.ts'
+import { createEntries, type KeepEntry } from './entries.ts'
+import {
+  aborted,
+  isConnectionLoss,
+  statusError,
+  toEngineError,
+  tooLarge,
+  unavailable,
+  unreadable,
+} from './failures.ts'
 
 /** Every call that names no other deadline ends after this time. */
 export const DEFAULT_DEADLINE_MS = 10_000
 /** An answer larger than this is not one of the engine's. */
 const ANSWER_LIMIT_BYTES = 64 * 1024 * 1024
-const TOO_LARGE = 'The container engine sent an answer that is too large.'
-/** Whether an answer was not read to its end, since it is longer than any that is asked for. */
-export const isTooLarge = (error: unknown): boolean =>
-  error instanceof EngineError && error.message === TOO_LARGE
 
 export interface CallOptions {
   method?: 'GET' | 'HEAD' | 'POST' | 'PUT' | 'DELETE'
@@ -21,10 +26,15 @@ export interface CallOptions {
   body?: unknown
   headers?: Record<string, string>
   signal?: AbortSignal
-  /** Time until the whole answer (or, for a stream, its beginning) must be here; 0 for none. */
+  /**
+   * Time until the whole answer (or, for a stream, its beginning) must be here; 0 for none. One that is read entry by
+   * entry may take it for each piece.
+   */
   deadline_ms?: number
   /** Statuses above 299 that the caller wants to see as answers. */
   accept?: number[]
+  /** What is kept of each entry of the lists in the answer, for one that may be too long to be read as a whole. */
+  keep?: KeepEntry
 }
 export interface StreamOptions extends CallOptions {
   /** Bytes to send as the body, e.g. a build context. */
@@ -78,10 +88,12 @@ export function createConnection(docker_host: string): Connection {
   }
 
   async function attempt<T>(options: CallOptions): Promise<T> {
-    return await within(options, async (signal) => {
+    return await within(options, async (signal, goesOn) => {
       const answer = await send(options, signal)
-      const text = await readAll(answer)
-      return parseAnswer<T>(answer.statusCode ?? 0, text, options.accept)
+      const entries = options.keep && createEntries(options.keep)
+      const text = await (entries ? readEntries(answer, entries, goesOn) : readAll(answer))
+      const value = parseAnswer<T>(answer.statusCode ?? 0, text, options.accept)
+      return entries ? (entries.fill(value) as T) : value
     })
   }
 
@@ -170,7 +182,10 @@ function assertPath(path: string): void {
 }
 
 /** Runs a piece of work that must end before the deadline and ends early when the caller's signal aborts. */
-async function within<T>(options: CallOptions, work: (signal: AbortSignal) => Promise<T>): Promise<T> {
+async function within<T>(
+  options: CallOptions,
+  work: (signal: AbortSignal, goesOn: () => void) => Promise<T>,
+): Promise<T> {
   if (options.signal?.aborted) throw aborted()
   const controller = new AbortController()
   const deadline_ms = options.deadline_ms ?? DEFAULT_DEADLINE_MS
@@ -189,7 +204,7 @@ async function within<T>(options: CallOptions, work: (signal: AbortSignal) => Pr
     )
   })
   try {
-    const working = work(controller.signal)
+    const working = work(controller.signal, () => timer?.refresh())
     working.catch(() => {})
     return await Promise.race([working, ended])
   } catch (error) {
@@ -200,15 +215,32 @@ async function within<T>(options: CallOptions, work: (signal: AbortSignal) => Pr
   }
 }
 
+async function readEntries(
+  answer: IncomingMessage,
+  { take, rest }: ReturnType<typeof createEntries>,
+  goesOn: () => void,
+): Promise<string> {
+  for await (const chunk of answer as AsyncIterable<Buffer>) {
+    take(chunk)
+    goesOn()
+  }
+  requireWhole(answer)
+  return rest()
+}
+
+function requireWhole(answer: IncomingMessage): void {
+  if (!answer.complete) throw Object.assign(new Error('the answer broke off'), { code: 'ECONNRESET' })
+}
+
 async function readAll(answer: IncomingMessage): Promise<string> {
   const chunks: Buffer[] = []
   let size = 0
   for await (const chunk of answer as AsyncIterable<Buffer>) {
     size += chunk.length
-    if (size > ANSWER_LIMIT_BYTES) throw new EngineError('failed', TOO_LARGE)
+    if (size > ANSWER_LIMIT_BYTES) throw tooLarge()
     chunks.push(chunk)
   }
-  if (!answer.complete) throw Object.assign(new Error('the answer broke off'), { code: 'ECONNRESET' })
+  requireWhole(answer)
   return Buffer.concat(chunks).toString('utf8')
 }
 
@@ -217,10 +249,7 @@ function parseAnswer<T>(status: number, text: string, accept: number[] = []): T 
   try {
     value = text.trim() === '' ? undefined : JSON.parse(text)
   } catch (error) {
-    if (status < 400)
-      throw new EngineError('failed', 'The container engine sent an answer that cannot be read.', undefined, {
-        cause: error,
-      })
+    if (status < 400) throw unreadable(error)
   }
   if (status < 400 || accept.includes(status)) return (status < 400 ? value : undefined) as T
   throw statusError(status, (value as { message?: string } | undefined)?.message ?? text)

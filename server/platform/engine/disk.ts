@@ -1,7 +1,7 @@
 import { isOwnImage } from '#server/kernel/image-reference'
 import type { Connection } from './connection.ts'
 import { type LabelScope, ownLabel } from './labels.ts'
-import type { CacheLimit, DiskImage, EngineDisk } from './disk-usage.ts'
+import type { CacheLimit, DiskCache, DiskImage, EngineDisk } from './disk-usage.ts'
 import { imagePath } from './images.ts'
 import type { InTurn } from './turn.ts'
 
@@ -9,12 +9,13 @@ import type { InTurn } from './turn.ts'
 const USAGE_DEADLINE_MS = 600_000
 const PRUNE_DEADLINE_MS = 600_000
 
+/** What is kept of the answer. */
 interface Usage {
   LayersSize?: number
-  Images?: RawImage[] | null
-  Containers?: { SizeRw?: number }[] | null
-  Volumes?: { UsageData?: { Size: number } | null }[] | null
-  BuildCache?: RawCache[] | null
+  Images?: DiskImage[] | null
+  Containers?: (number | undefined)[] | null
+  Volumes?: (number | undefined)[] | null
+  BuildCache?: DiskCache[] | null
 }
 interface RawImage {
   Id: string
@@ -36,6 +37,13 @@ interface RawCache {
 const NO_NAME = /^<none>[:@]<none>$/
 const NEVER = '0001-01-01T00:00:00Z'
 
+const toCache = ({ ID, Size, InUse, CreatedAt, LastUsedAt }: RawCache): DiskCache => ({
+  id: ID,
+  bytes: Size,
+  in_use: InUse,
+  last_used_at: LastUsedAt ?? CreatedAt,
+})
+
 /** What the engine's disk is used for, and making room on it. */
 export function createDisk(connection: Connection, scope: LabelScope, inTurn: InTurn) {
   const namesIn = (names: readonly string[] | null) => (names ?? []).filter((name) => !NO_NAME.test(name))
@@ -54,6 +62,13 @@ export function createDisk(connection: Connection, scope: LabelScope, inTurn: In
     made_by: madeBy(raw),
     since: new Date(raw.Created * 1000).toISOString(),
   })
+  /** Labels of images, and commands of build steps, are as long as their authors like. */
+  const keep = (entry: unknown, list: string): unknown => {
+    if (list === 'Images') return toImage(entry as RawImage)
+    if (list === 'BuildCache') return toCache(entry as RawCache)
+    if (list === 'Containers') return (entry as { SizeRw?: number }).SizeRw
+    return (entry as { UsageData?: { Size: number } | null }).UsageData?.Size
+  }
   const directory = async (signal?: AbortSignal): Promise<string> =>
     (await connection.call<{ DockerRootDir?: string }>({ path: '/info', signal })).DockerRootDir ?? ''
   return {
@@ -61,7 +76,9 @@ export function createDisk(connection: Connection, scope: LabelScope, inTurn: In
     async usage(signal?: AbortSignal): Promise<EngineDisk> {
       const [root, usage] = await Promise.all([
         directory(signal),
-        inTurn(() => connection.call<Usage>({ path: '/system/df', signal, deadline_ms: USAGE_DEADLINE_MS })),
+        inTurn(() =>
+          connection.call<Usage>({ path: '/system/df', signal, deadline_ms: USAGE_DEADLINE_MS, keep }),
+        ),
       ])
       const sum = (sizes: (number | undefined)[]) =>
         sizes.reduce<number>((all, size) => all + Math.max(0, size ?? 0), 0)
@@ -69,21 +86,10 @@ export function createDisk(connection: Connection, scope: LabelScope, inTurn: In
       return {
         directory: root,
         layers_bytes: usage.LayersSize ?? 0,
-        images: (Images ?? []).map(toImage),
-        containers: {
-          count: Containers?.length ?? 0,
-          bytes: sum((Containers ?? []).map(({ SizeRw }) => SizeRw)),
-        },
-        volumes: {
-          count: Volumes?.length ?? 0,
-          bytes: sum((Volumes ?? []).map(({ UsageData }) => UsageData?.Size)),
-        },
-        build_cache: (BuildCache ?? []).map(({ ID, Size, InUse, CreatedAt, LastUsedAt }) => ({
-          id: ID,
-          bytes: Size,
-          in_use: InUse,
-          last_used_at: LastUsedAt ?? CreatedAt,
-        })),
+        images: Images ?? [],
+        containers: { count: Containers?.length ?? 0, bytes: sum(Containers ?? []) },
+        volumes: { count: Volumes?.length ?? 0, bytes: sum(Volumes ?? []) },
+        build_cache: BuildCache ?? [],
       }
     },
     /** When an image was last pulled or named here; undefined when it is gone or was never. */

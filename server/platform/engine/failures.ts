@@ -21,6 +21,14 @@ const LOST = new Set([
 export const unavailable = (cause?: unknown): EngineError =>
   new EngineError('unavailable', 'The container engine does not answer.', START_HINT, { cause })
 
+const TOO_LARGE = 'The container engine sent an answer that is too large.'
+export const tooLarge = (): EngineError => new EngineError('failed', TOO_LARGE)
+/** Whether an answer was not read to its end, since it is longer than any that is asked for. */
+export const isTooLarge = (error: unknown): boolean =>
+  error instanceof EngineError && error.message === TOO_LARGE
+export const unreadable = (cause: unknown): EngineError =>
+  new EngineError('failed', 'The container engine sent an answer that cannot be read.', undefined, { cause })
+
 /** The caller's signal ended what was going on. */
 export const aborted = (what = 'The operation'): EngineError =>
   new EngineError('aborted', `${what} was cancelled.`)

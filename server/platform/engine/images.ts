@@ -1,6 +1,7 @@
 import { eachLimited } from './concurrency.ts'
-import { type Connection, isTooLarge } from './connection.ts'
+import type { Connection } from './connection.ts'
 import { EngineError, type Image, type Labels } from './engine.ts'
+import { isTooLarge } from './failures.ts'
 import { excessOf, type ImageConfig } from './image-bounds.ts'
 import { type LabelScope, ownLabel } from './labels.ts'
 
@@ -50,6 +51,8 @@ const refused = (excess: string) =>
     'Look at LABEL, ENV, EXPOSE and VOLUME of its Dockerfile and of its base image.',
   )
 
+const idOf = (entry: unknown) => ({ Id: (entry as { Id: string }).Id })
+
 /** Images that are on the engine: found, listed and removed. */
 export function createImages(connection: Connection, scope: LabelScope) {
   const inspect = (reference: string) =>
@@ -93,6 +96,7 @@ export function createImages(connection: Connection, scope: LabelScope) {
     const users = await connection.call<{ ImageID: string }[]>({
       path: '/containers/json',
       query: { all: true, filters: JSON.stringify({ ancestor: [id] }) },
+      keep: (entry) => ({ ImageID: (entry as { ImageID: string }).ImageID }),
     })
     return users.some(({ ImageID }) => ImageID === id)
   }
@@ -116,6 +120,7 @@ export function createImages(connection: Connection, scope: LabelScope) {
       const listed = await connection.call<{ Id: string }[]>({
         path: '/images/json',
         query: { filters: JSON.stringify({ label: scope.filter(labels) }) },
+        keep: idOf,
       })
       const found = await eachLimited(listed, PARALLEL, ({ Id }) => find(Id))
       return found.filter((image) => image !== undefined)
@@ -125,6 +130,7 @@ export function createImages(connection: Connection, scope: LabelScope) {
       const listed = await connection.call<{ Id: string }[]>({
         path: '/images/json',
         query: { filters: JSON.stringify({ label: scope.filter(labels), dangling: ['true'] }) },
+        keep: idOf,
       })
       for (const { Id } of listed) await removeOne(Id)
     },

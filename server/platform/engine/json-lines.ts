@@ -1,5 +1,6 @@
 import { StringDecoder } from 'node:string_decoder'
 import { EngineError } from './engine.ts'
+import { tooLarge } from './failures.ts'
 
 /** One object of a progress or event stream is never larger than this. */
 const OBJECT_LIMIT = 16 * 1024 * 1024
@@ -10,8 +11,7 @@ export async function* readJsonLines<T>(source: AsyncIterable<Buffer>): AsyncGen
   let rest = ''
   for await (const chunk of source) {
     rest += decoder.write(chunk)
-    if (rest.length > OBJECT_LIMIT)
-      throw new EngineError('failed', 'The container engine sent an answer that is too large.')
+    if (rest.length > OBJECT_LIMIT) throw tooLarge()
     const lines = rest.split('\n')
     rest = lines.pop() ?? ''
     for (const line of lines) if (line.trim() !== '') yield parse<T>(line)

@@ -58,6 +58,17 @@ export const ownLabel = (
   key: OwnLabel,
 ): string | undefined => own(stored, PREFIX + key) || undefined
 
+/** Labels of ours alone: those of an image, which its containers repeat, may be of any length. */
+export function withoutForeign(stored: Record<string, string> | null | undefined): Record<string, string> {
+  const names = [...OF_CONTAINERS, MANAGED, INSTALLATION].map((key) => PREFIX + key)
+  return Object.fromEntries(
+    names.flatMap((name) => {
+      const value = own(stored, name)
+      return value ? [[name, value]] : []
+    }),
+  )
+}
+
 /** Whether a container is an instance of a release, and no one-off run. */
 export const isInstance = (stored: Record<string, string> | null | undefined): boolean =>
   ownLabel(stored, 'index') !== undefined

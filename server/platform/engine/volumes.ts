@@ -44,6 +44,7 @@ export function createVolumes(connection: Connection, scope: LabelScope, inTurn:
       path: '/containers/json',
       query: { filters: JSON.stringify({ label: scope.filter({}), status: ['running'] }) },
       signal,
+      keep: (entry) => ({ Id: (entry as RawContainer).Id, Mounts: (entry as RawContainer).Mounts }),
     })
     const looked_at = running.map(({ Id, Mounts }): LookedAt => {
       const volumes = (Mounts ?? []).flatMap(({ Type, Name, Destination }) =>
@@ -81,6 +82,7 @@ export function createVolumes(connection: Connection, scope: LabelScope, inTurn:
           path: '/system/df',
           query: { type: 'volume' },
           signal,
+          keep: (entry, list) => (list === 'Volumes' ? entry : undefined),
           deadline_ms: USAGE_DEADLINE_MS,
         }),
       )

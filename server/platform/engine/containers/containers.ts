@@ -10,6 +10,7 @@ import {
   NOTHING_INHERITED,
   ownerOf,
   ownLabel,
+  withoutForeign,
 } from '../labels.ts'
 import type { LayerLimit } from './layer-limit.ts'
 import { MAIN_PROCESS } from '../workload.ts'
@@ -42,6 +43,14 @@ export interface ListedContainer {
   State: string
 }
 
+const asListed = ({ Id, Names, Labels: labels, ImageID, State }: ListedContainer): ListedContainer => ({
+  Id,
+  Names,
+  Labels: withoutForeign(labels),
+  ImageID,
+  State,
+})
+
 /** The engine may be slow to create and start under load, when a deploy must still not be given up. */
 const START_DEADLINE_MS = 60_000
 const PARALLEL = 8
@@ -62,6 +71,7 @@ export function createContainers(connection: Connection, scope: LabelScope, laye
     connection.call<ListedContainer[]>({
       path: '/containers/json',
       query: { all: true, filters: JSON.stringify({ label: scope.filter(labels) }) },
+      keep: (entry) => asListed(entry as ListedContainer),
     })
   const listInstances = async (labels: Labels) =>
     (await list(labels)).filter(
