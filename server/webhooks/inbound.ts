@@ -60,6 +60,11 @@ export const digestOf = (token: string): string => createHash('sha256').update(t
 
 /** A delivery with the same id within this time is a repeat. Source: security.md 2.13. */
 const REPEAT_MS = 86_400_000
+/** Event of an entry about calls that were refused. */
+const REFUSED = 'refused'
+const UNSIGNED = 'The signature does not fit the secret of this webhook.'
+const SAME_SECRET = 'Enter the same secret here and at the forge.'
+const UNTOLD = JSON.stringify(other('Nothing is kept of a call whose signature does not fit.'))
 const UNTOUCHED: ReadonlySet<string> = new Set()
 
 /** What comes in from forges and through deploy hooks. */
@@ -218,8 +223,18 @@ export function createInbound({ db, clock, secrets, webhooks, deliveries, ports 
 
   const secretOf = (hook: WebhookRow): string =>
     hook.secret ? secrets.open(hook.secret, secretContext(hook.id)) : ''
-  const unsigned = () =>
-    new ApiError('UNAUTHORIZED', 'The signature does not fit the secret of this webhook.')
+  /**
+   * Refuses a call, and tells those who may see the log of it: without, whoever mistyped the secret would find
+   * nothing there. Anybody may have sent it, so nothing of it is kept, and all of them in a row are one entry.
+   */
+  const unsigned = (hook: WebhookRow): ApiError => {
+    db.tx(() => {
+      if (deliveries.refusedAgain(hook.id, REFUSED, clock.iso())) return
+      const told = { content: UNTOLD, detail: `${UNSIGNED} ${SAME_SECRET}` }
+      record(hook, { event: REFUSED, status: 'failed', response_status: 401, ...told })
+    })
+    return new ApiError('UNAUTHORIZED', UNSIGNED)
+  }
   const since = () => new Date(clock.now() - REPEAT_MS).toISOString()
   const refuseRepeat = (hook: WebhookRow, key: string | null): void => {
     if (key && deliveries.isKnown(hook.id, key, since()))
@@ -231,7 +246,8 @@ export function createInbound({ db, clock, secrets, webhooks, deliveries, ports 
     const { project_id } = asked
     const secret = secretOf(asked)
     const forge = findForge(asked.provider ?? '')
-    if (!forge?.verify(await hmacOf(body, secret, createPace(project_id)), header, secret)) throw unsigned()
+    if (!forge?.verify(await hmacOf(body, secret, createPace(project_id)), header, secret))
+      throw unsigned(asked)
     const key = forge.delivery(header)?.slice(0, 200) ?? null
     refuseRepeat(asked, key)
     const name = forge.event(header).slice(0, 100)
@@ -239,7 +255,7 @@ export function createInbound({ db, clock, secrets, webhooks, deliveries, ports 
     const event = await read(project_id, { forge: forge.name, name, content_type, body })
     const untouched = await untouchedBy(asked, event)
     const hook = knownHook(token, 'git')
-    if (hook.provider !== asked.provider || secretOf(hook) !== secret) throw unsigned()
+    if (hook.provider !== asked.provider || secretOf(hook) !== secret) throw unsigned(hook)
     refuseRepeat(hook, key)
     if (key) deliveries.forgetKey(hook.id, key, since())
     return act(hook, event, { name: name || 'unnamed', key, untouched })

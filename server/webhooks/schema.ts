@@ -197,7 +197,9 @@ export type Webhook = v.InferOutput<typeof Webhook>
 export const DeliveryStatus = v.pipe(
   v.picklist(['pending', 'succeeded', 'failed', 'ignored']),
   v.title('DeliveryStatus'),
-  v.description('`failed`: given up after 24 hours of attempts; `ignored`: understood, and starts nothing.'),
+  v.description(
+    '`failed`: given up after 24 hours of attempts, or, of a forge’s calls, refused since the signature does not fit; `ignored`: understood, and starts nothing.',
+  ),
 )
 export const Delivery = v.pipe(
   v.object({
@@ -207,14 +209,23 @@ export const Delivery = v.pipe(
       v.picklist(['in', 'out']),
       v.description('`in`: a forge told us; `out`: we told somebody.'),
     ),
-    event: v.pipe(v.string(), v.description('Type of the event.')),
+    event: v.pipe(
+      v.string(),
+      v.description('Type of the event; `refused` for calls whose signature does not fit.'),
+    ),
     status: DeliveryStatus,
-    attempts: v.pipe(v.number(), v.integer(), v.description('How often it was sent.')),
+    attempts: v.pipe(
+      v.number(),
+      v.integer(),
+      v.description('How often it was sent; of refused calls, how many came one after the other.'),
+    ),
     response_status: v.nullable(
       v.pipe(
         v.number(),
         v.integer(),
-        v.description('HTTP status of the last answer; null when there was none.'),
+        v.description(
+          'HTTP status of the last answer; null when there was none. 401 for calls that were refused.',
+        ),
       ),
     ),
     detail: v.nullable(v.pipe(v.string(), v.description('Why it failed or was ignored, as a sentence.'))),

@@ -80,6 +80,33 @@ describe('a push that a forge tells', () => {
       expect((await push({ ...hook, secret })).status).toBe(401)
     expect(api.events(before)).toEqual([])
   })
+  it('with a wrong signature is told in the log of deliveries, in one row however often it comes, with nothing of it', async () => {
+    const hook = await create({ kind: 'git', provider: 'github', app_id })
+    const log = async () => (await api.as('developer').get(`/api/webhooks/${hook.id}/deliveries`)).body
+    const refused = { direction: 'in', event: 'refused', status: 'failed', response_status: 401 }
+    const forged = () => push({ ...hook, secret: 'wrong' }, { ref: 'canary' }, { 'x-github-event': 'canary' })
+    await forged()
+    await forged()
+    await forged()
+    const { data, total } = await log()
+    expect({ total, data }).toMatchObject({ total: 1, data: [{ ...refused, attempts: 3 }] })
+    expect(data[0].detail).toContain('secret')
+    expect(JSON.stringify(data)).not.toContain('canary')
+    const { body } = await api.as('developer').get(`/api/webhooks?app_id=${app_id}`)
+    expect(body.data[0].last_delivery).toMatchObject({ status: 'failed' })
+    await push(hook)
+    await forged()
+    expect((await log()).data).toMatchObject([
+      { ...refused, attempts: 1 },
+      { event: 'push', status: 'succeeded' },
+      { ...refused, attempts: 3 },
+    ])
+    await api.services.jobs.idle()
+    const again = await api
+      .as('developer')
+      .post(`/api/webhooks/${hook.id}/deliveries/${data[0].id}/redeliver`)
+    expect(again.body.data).toMatchObject({ status: 'ignored', deployment_ids: [] })
+  })
   it('T18: is 401 without a signature, with another algorithm, or with a part of it, and starts nothing', async () => {
     const hook = await create({ kind: 'git', provider: 'github', app_id })
     const before = api.services.events.latest()
