@@ -27,6 +27,8 @@ export interface ResourceSource {
   /** The quota of a project that limits their number, if one does. */
   quota: string | undefined
   count(project_id: string): number
+  /** How many of them count for the quota. */
+  counted(project_id: string): number
   /** What those of a project were measured to hold; undefined for a kind that holds nothing. */
   storedBytes?(project_id: string): number
   list(project_id: string, limit: number, offset: number): ListedResource[]
@@ -60,6 +62,8 @@ export interface TableSource {
   project_column?: string
   access?: ResourceSource['access']
   quota?: string
+  /** SQL that rows must fulfil to count for the quota, where not all of them do. */
+  counted?: string
   /** SQL of what was measured that a row holds, in bytes: it counts for the quota `storage_bytes`. */
   stored_bytes?: string
   /** SQL that rows must fulfil to be listed, searched and counted; all are found by their id. */
@@ -88,6 +92,7 @@ function createSource(
     project_column = 'project_id',
     access = 'viewer',
     quota,
+    counted = 'TRUE',
     stored_bytes,
     where = 'TRUE',
   }: TableSource,
@@ -95,15 +100,17 @@ function createSource(
   const columns = `'${kind}' AS kind, id, ${name_column} AS name, ${status_column ?? 'NULL'} AS status, ${project_column} AS project_id, created_at`
   const matching = `FROM ${table} WHERE ${where} AND instr(lower(${name_column}), lower(@text)) > 0 AND (@ids IS NULL OR ${project_column} IN (SELECT value FROM json_each(@ids)))`
   const rank = `CASE WHEN lower(${name_column}) = lower(@text) THEN 0 WHEN instr(lower(${name_column}), lower(@text)) = 1 THEN 1 ELSE 2 END`
+  const countOf = (which: string) => (project_id: string) =>
+    db
+      .sql(`SELECT count(*) FROM ${table} WHERE ${which} AND ${project_column} = ?`)
+      .pluck()
+      .get(project_id) as number
   return {
     kind,
     access,
     quota,
-    count: (project_id) =>
-      db
-        .sql(`SELECT count(*) FROM ${table} WHERE ${where} AND ${project_column} = ?`)
-        .pluck()
-        .get(project_id) as number,
+    count: countOf(where),
+    counted: countOf(`${where} AND ${counted}`),
     ...(stored_bytes
       ? {
           storedBytes: (project_id) =>

@@ -11,7 +11,16 @@ export default defineModule({
       paths: /^apps\/:id\/previews\b/,
     },
   ],
-  resources: [{ noun: 'preview', table: 'previews', status_column: 'status', quota: 'previews' }],
+  resources: [
+    {
+      noun: 'preview',
+      table: 'previews',
+      status_column: 'status',
+      quota: 'previews',
+      // What only waits takes nothing, and strangers decide how many do.
+      counted: 'runner_id IS NOT NULL',
+    },
+  ],
   sealed: [
     {
       table: 'preview_settings',

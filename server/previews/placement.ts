@@ -27,17 +27,30 @@ export interface Placed {
   reason: string | null
 }
 
+/** Pull requests of strangers that wait for one app; what waits is in no limit of previews. */
+const MOST_WAITING = 100
+
 /** Makes previews and brings them to newer commits, each in the transaction of the caller. */
 export function createPlacement(context: PreviewContext) {
   const { clock, jobs, repository, settings, ports, change, advance, note } = context
 
-  const insert = (parent: PreviewedApp, requested: PreviewAsk, actor: Actor): PreviewRow => {
-    const { domain_pattern, max_previews, ttl_seconds } = settings.rowOf(parent.id)
-    if (repository.ofApp(parent.id).length >= max_previews)
+  /** Throws 409 while an app may not show one more; those that wait take no place from those that are shown. */
+  const requirePlace = (parent: PreviewedApp): void => {
+    const { max_previews } = settings.rowOf(parent.id)
+    if (repository.ofApp(parent.id).filter(({ runner_id }) => runner_id !== null).length >= max_previews)
       throw conflict(
         `${parent.name} has ${max_previews} previews already, which is its limit. Close a pull request, remove a preview, or raise the limit.`,
       )
     ports.requireQuota(parent.project_id)
+  }
+
+  const insert = (parent: PreviewedApp, requested: PreviewAsk, actor: Actor): PreviewRow => {
+    const { domain_pattern, forks, ttl_seconds } = settings.rowOf(parent.id)
+    if (!requested.is_fork || forks !== 'approval') requirePlace(parent)
+    else if (repository.waiting(parent.id) >= MOST_WAITING)
+      throw conflict(
+        `${MOST_WAITING} pull requests of forks wait for ${parent.name} already. Remove or approve some of them.`,
+      )
     const name = previewName(domain_pattern, requested.number, parent.name)
     if (ports.isNameTaken(name) || repository.isNameTaken(name))
       throw conflict(`The name ${name} of the preview is taken. Choose another domain_pattern.`)
@@ -87,6 +100,8 @@ export function createPlacement(context: PreviewContext) {
   ): string[] => {
     const parent = ports.app(before.app_id)
     if (!parent || parent.status === 'deleting') throw conflict('The app of this preview is being deleted.')
+    // One that waited for its approval took no place until now.
+    if (before.runner_id === null) requirePlace(parent)
     const { git_url, branch } = before
     const { databases, ttl_seconds } = settings.rowOf(parent.id)
     if (before.runner_id) ports.followParent(before.runner_id, parent.id, { git_url, branch })

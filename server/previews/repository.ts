@@ -88,6 +88,11 @@ export function createPreviewRepository(db: Db) {
     ofApp: (app_id: string) => all('app_id = ?', app_id),
     ofBranch: (app_id: string, branch: string) =>
       all(`app_id = ? AND branch = ? AND is_fork = 0 AND status <> 'removing'`, app_id, branch),
+    waiting: (app_id: string): number =>
+      db
+        .sql(`SELECT count(*) FROM previews WHERE app_id = ? AND status = 'waiting'`)
+        .pluck()
+        .get(app_id) as number,
     running: () => all(`runner_id IS NOT NULL AND status <> 'removing'`),
     removing: () => all(`status = 'removing'`),
     expired: (at: string) => all(`expires_at <= ? AND status <> 'removing'`, at),

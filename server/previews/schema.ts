@@ -26,7 +26,9 @@ const Limit = v.pipe(
   v.integer(),
   v.minValue(1),
   v.maxValue(50),
-  v.description('Most previews of the app at the same time. Default 5.'),
+  v.description(
+    'Most previews of the app at the same time; forks that wait for their first approval do not count. Default 5.',
+  ),
 )
 const Ttl = v.pipe(
   v.nullable(v.pipe(v.number(), v.integer(), v.minValue(60), v.maxValue(365 * DAY_S))),

@@ -298,7 +298,7 @@ export function createProjects(options: ProjectOptions) {
       const source = resources().find((one) => one.kind === kind)
       if (source?.quota === undefined) return
       const most = own(quotasOf(get(project_id)) as Record<string, number | null | undefined>, source.quota)
-      if (typeof most === 'number' && source.count(project_id) + count > most)
+      if (typeof most === 'number' && source.counted(project_id) + count > most)
         throw conflict(
           `The project may have ${most} ${most === 1 ? source.kind : source.quota} at most. Delete one, or ask an administrator to raise the quota.`,
         )

@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { PLATFORM } from '#server/kernel/access'
+import { poll } from '#test/support/poll'
 import { createPreviewWorld, FORK_URL, type PreviewWorld } from './harness.ts'
 
 const LOGIN = 'login-of-a-registry-77aa31'
@@ -171,6 +172,35 @@ describe('a pull request from a fork (T24)', () => {
     expect((await approve()).status).toBe(200)
     expect((await approve()).status).toBe(409)
     expect((await world.api.as('developer').post(`${world.path}/99/approve`, {})).status).toBe(404)
+  })
+  it.each(['limit', 'quota'])(
+    'takes no place from pull requests of the team while it waits, and has none once they took all: %s',
+    async (kind) => {
+      const { project_id } = (await world.api.as('viewer').get(`/api/apps/${world.app_id}`)).body.data
+      if (kind === 'limit') await world.api.as('developer').put(`${world.path}/settings`, { limit: 1 })
+      else await world.api.as('admin').put(`/api/projects/${project_id}`, { quotas: { previews: 1 } })
+      const sha = commit('first')
+      await world.pullRequest('opened', fork(sha))
+      await world.pullRequest('opened', { ...fork(sha), number: 14 })
+      const team = { number: 13, branch: 'team', sha: world.commit('team', 'team') }
+      const { body } = await world.pullRequest('opened', team)
+      expect(body.data).toMatchObject({ outcome: 'preview', reason: null })
+      await world.idle()
+      expect((await approve()).status).toBe(409)
+      expect(await world.preview()).toMatchObject({ status: 'waiting', waiting_commit: sha })
+      await world.pullRequest('closed', team)
+      await poll(async () => (await world.preview(13)) === undefined)
+      expect((await approve()).status).toBe(200)
+      expect((await world.api.as('developer').post(`${world.path}/14/approve`, {})).status).toBe(409)
+    },
+  )
+  it('is one of a hundred that wait for an app; beyond them it is ignored with the reason', async () => {
+    const sha = commit('first')
+    const open = async (number: number) =>
+      (await world.pullRequest('opened', { ...fork(sha), number })).body.data.outcome
+    for (let number = 100; number < 200; number += 1) expect(await open(number)).toBe('preview')
+    const { body } = await world.pullRequest('opened', { ...fork(sha), number: 200 })
+    expect(body.data).toMatchObject({ outcome: 'ignored', reason: expect.stringContaining('wait') })
   })
   it('leaves nothing when it is closed without an approval', async () => {
     await world.pullRequest('opened', fork(commit('first')))

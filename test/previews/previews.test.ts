@@ -108,6 +108,16 @@ describe('a pull request', () => {
     expect(again).toMatchObject({ status: 'running', commit: sha })
     expect(again.id).not.toBe(first.id)
   })
+  it('that is opened again while its preview is removed, and finds its place taken, leaves no row', async () => {
+    await world.api.as('developer').put(`${world.path}/settings`, { limit: 2 })
+    const { sha } = await open()
+    await open({ number: 13, branch: 'other' })
+    await world.pullRequest('closed')
+    await world.pullRequest('opened', { sha })
+    await world.api.as('developer').put(`${world.path}/settings`, { limit: 1 })
+    await world.idle()
+    expect((await world.list()).map(({ number }: { number: number }) => number)).toEqual([13])
+  })
   it('for another branch than that of the app is ignored with the reason', async () => {
     const { result } = await open({ base: 'release' })
     expect(result).toMatchObject({ outcome: 'ignored', reason: expect.stringContaining('release') })
