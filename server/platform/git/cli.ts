@@ -249,7 +249,7 @@ export function createGit(options: GitOptions): Git {
     if (checkout.mirror) await keepMirror(checkout.mirror, checked.url.url, session.repository, about.sha)
     const fetched = join(session.directory, 'fetched')
     await rename(join(session.repository, '.git'), fetched)
-    const [written_bytes] = await Promise.all([
+    const [{ size_bytes: written_bytes, attributes }] = await Promise.all([
       sweep(session.repository, owner, checkout.onLog, session.signal),
       rm(fetched, { recursive: true, force: true }),
     ])
@@ -259,7 +259,7 @@ export function createGit(options: GitOptions): Git {
       checkout.onLog(
         `The repository has ${submodules} submodule${submodules === 1 ? '' : 's'}; submodules are not fetched.`,
       )
-    const large_files = await usesLfs(session.repository)
+    const large_files = await usesLfs(attributes)
     if (large_files && checkout.lfs) {
       await fetchLfs(http(), session, checked.url, source.credential, limits, checkout.onLog)
     } else if (large_files)

@@ -80,12 +80,17 @@ async function findPointers(root: string, signal: AbortSignal): Promise<Map<stri
 }
 
 /**
- * True when the repository stores files with LFS, as the beginning of its top folder's attributes says. A link
- * in their place is none of git's either.
+ * True when the repository stores files with LFS, as the beginning of one of its files of attributes says. A link
+ * in the place of one is none of git's either.
  */
-export async function usesLfs(root: string): Promise<boolean> {
+export async function usesLfs(attributes: readonly string[]): Promise<boolean> {
+  for (const path of attributes) if (await namesLfs(path)) return true
+  return false
+}
+
+async function namesLfs(path: string): Promise<boolean> {
   const flags = constants.O_RDONLY | constants.O_NOFOLLOW
-  const file = await open(join(root, '.gitattributes'), flags).catch(() => undefined)
+  const file = await open(path, flags).catch(() => undefined)
   if (!file) return false
   const head = await firstBytes(file.createReadStream(), MAX_ATTRIBUTES_BYTES).catch(() => undefined)
   return /filter=lfs\b/.test(head?.bytes.toString('latin1') ?? '')

@@ -275,6 +275,14 @@ describe('large files (LFS)', () => {
     expect(harness.lines).toContain('Downloading 1 large file (12 KiB) from Git LFS.')
   })
 
+  it('are found also where a folder alone says that it has them, as git lfs track does it there', async () => {
+    const target = repository()
+    target.commit({ 'site/assets/.gitattributes': files['.gitattributes'], 'site/assets/a.bin': pointer })
+    lfsServer(`${server.url}/lfs-store`, content)
+    const directory = await harness.checkout({ url: target.url }, { lfs: true })
+    expect(readFileSync(join(directory, 'site/assets/a.bin'), 'utf8')).toBe(content)
+  })
+
   it('take it whatever else the repository is called, and leave nothing beside it', async () => {
     const target = repository()
     const long = 'l'.repeat(255)
