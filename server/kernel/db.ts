@@ -14,6 +14,8 @@ export interface Db {
    * when the request that it is part of has waited, and its caller's right ended meanwhile; see `standing.ts`.
    */
   tx<T>(fn: () => T extends PromiseLike<unknown> ? never : T): T
+  /** Runs a part of the transaction under way, which alone is taken back when it throws. */
+  part<T>(fn: () => T extends PromiseLike<unknown> ? never : T): T
   /**
    * Stands for all that is in the database: as long as it is the same, no row was written by anybody, here or from
    * another program. It costs less than to read a row.
@@ -127,6 +129,16 @@ function wrap(raw: Database.Database): Db {
       if (fault && written.get() !== fault.changes) fault = undefined
       flush()
       return result
+    },
+    part<T>(fn: () => T extends PromiseLike<unknown> ? never : T): T {
+      const before = [...pending]
+      try {
+        // A transaction within another one is a savepoint.
+        return run(fn) as T
+      } catch (error) {
+        pending = before
+        throw error
+      }
     },
     state: () => `${written.get() as number} ${written_elsewhere.get() as number}`,
     afterCommit(fn) {

@@ -106,10 +106,15 @@ export function createInbound({ db, clock, secrets, webhooks, deliveries, ports 
     return delivery.id
   }
 
+  /** Apps that a hook may be about: `own` is the one that it is for, unless that is being deleted. */
+  const candidatesOf = (hook: WebhookRow) => {
+    if (hook.app_id === null) return { own: undefined, candidates: ports.apps(hook.project_id) }
+    const own = ports.app(hook.app_id)
+    return { own, candidates: own ? [own] : [] }
+  }
   /** Apps of the hook that are built from the repository of a push; `own` is the one that the hook is for. */
   const appsOf = (hook: WebhookRow, event: PushEvent) => {
-    const own = hook.app_id ? ports.app(hook.app_id) : undefined
-    const candidates = own ? [own] : ports.apps(hook.project_id)
+    const { own, candidates } = candidatesOf(hook)
     const apps = candidates.filter(
       ({ git_url }) => git_url !== null && isSameRepository(git_url, event.repository),
     )
@@ -126,6 +131,16 @@ export function createInbound({ db, clock, secrets, webhooks, deliveries, ports 
       if (rest) await rest
     }
     return untouched
+  }
+
+  /** Does a part of what an event asks for; what a rule forbids keeps nothing else of it from being done. */
+  const attempt = <T>(work: () => T, refuse: (reason: string) => T): T => {
+    try {
+      return db.part<T>(work as () => never)
+    } catch (error) {
+      if (!(error instanceof ApiError) || error.status >= 500) throw error
+      return refuse(error.message)
+    }
   }
 
   /** Deploys every app of the hook that the push is about; or says why none is. */
@@ -145,26 +160,29 @@ export function createInbound({ db, clock, secrets, webhooks, deliveries, ports 
     const reasons: string[] = []
     const deployed: string[] = []
     for (const app of apps) {
+      const refuse = (refusal: string) => reasons.push(own ? refusal : `${app.name}: ${refusal}`)
       const is_shown = event.ref === 'branch' && event.sha !== null && !hasSkipMarker(event.message)
-      if (is_shown) deployed.push(...ports.previews.pushed(app.id, event.name, event.sha!))
+      if (is_shown)
+        attempt(() => deployed.push(...ports.previews.pushed(app.id, event.name, event.sha!)), refuse)
       const refusal = refusePush(event, app, untouched.has(app.id))
-      if (refusal) reasons.push(own ? refusal : `${app.name}: ${refusal}`)
-      else deployed.push(ports.deploy(app.id, 'push', { branch: event.name, commit: event.sha ?? undefined }))
+      const commit = { branch: event.name, commit: event.sha ?? undefined }
+      if (refusal) refuse(refusal)
+      else attempt(() => deployed.push(ports.deploy(app.id, 'push', commit)), refuse)
     }
     return { deployed, reason: reasons.length > 0 ? reasons.join(' ') : null }
   }
 
   /** Makes, updates or removes the previews of a pull request. */
   const pullRequest = (hook: WebhookRow, event: PullRequestEvent): PreviewResult => {
-    const own = hook.app_id ? ports.app(hook.app_id) : undefined
-    const apps = previewAppsFor(own ? [own] : ports.apps(hook.project_id), event)
+    const apps = previewAppsFor(candidatesOf(hook).candidates, event)
     if (typeof apps === 'string') return { is_done: false, deployment_ids: [], reason: apps }
+    const nothing = (reason: string): PreviewResult => ({ is_done: false, deployment_ids: [], reason })
     const results = apps.map((app) => {
       if (event.action === 'closed') return ports.previews.closed(app.id, event.number, event.is_merged)
       const asked = pullRequestOf(event, app.git_url!)
       return typeof asked === 'string'
-        ? { is_done: false, deployment_ids: [], reason: asked }
-        : ports.previews.opened(app.id, asked)
+        ? nothing(asked)
+        : attempt(() => ports.previews.opened(app.id, asked), nothing)
     })
     const reasons = results.flatMap(({ reason }, at) =>
       reason === null ? [] : [apps.length === 1 ? reason : `${apps[at]!.name}: ${reason}`],
@@ -176,8 +194,11 @@ export function createInbound({ db, clock, secrets, webhooks, deliveries, ports 
     }
   }
 
-  /** Does what an event asks for and writes it into the log of deliveries, both or neither. */
-  const actOnce = (
+  /**
+   * Does what an event asks for and writes it into the log of deliveries, both or neither. What a rule forbids is
+   * ignored with its reason, because forges turn off hooks that fail.
+   */
+  const act = (
     hook: WebhookRow,
     event: ForgeEvent,
     { name, key, untouched }: { name: string; key: string | null; untouched: ReadonlySet<string> },
@@ -210,16 +231,6 @@ export function createInbound({ db, clock, secrets, webhooks, deliveries, ports 
         deployment_ids: deployed,
       }
     })
-
-  /** The same; what a rule forbids is ignored with its reason, because forges turn off hooks that fail. */
-  const act: typeof actOnce = (hook, event, as) => {
-    try {
-      return actOnce(hook, event, as)
-    } catch (error) {
-      if (event.kind !== 'pull_request' || !(error instanceof ApiError) || error.status >= 500) throw error
-      return actOnce(hook, other(error.message), as)
-    }
-  }
 
   const secretOf = (hook: WebhookRow): string =>
     hook.secret ? secrets.open(hook.secret, secretContext(hook.id)) : ''

@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { networkOf } from '#server/platform/engine/network-name'
+import { SHOP_URL } from '#test/support/shop'
 import { createPreviewWorld, type PreviewWorld } from './harness.ts'
 
 let world: PreviewWorld
@@ -133,6 +134,19 @@ describe('a pull request', () => {
     const { result } = await open({ number: 13, branch: 'other' })
     expect(result).toMatchObject({ outcome: 'ignored', reason: expect.stringContaining('limit') })
     expect(await world.list()).toHaveLength(1)
+  })
+  it('beyond the limit of one app is shown by the other apps of its repository', async () => {
+    const developer = world.api.as('developer')
+    const second = { name: 'second', git_url: SHOP_URL, branch: 'main', soak_seconds: 0 }
+    const { id, project_id } = (await developer.post('/api/apps', second)).body.data
+    await developer.put(`/api/apps/${id}/previews/settings`, { enabled: true })
+    await developer.put(`${world.path}/settings`, { limit: 1 })
+    await open()
+    const hook = { kind: 'git', provider: 'github', project_id }
+    Object.assign(world.hook, (await developer.post('/api/webhooks', hook)).body.data)
+    const { result } = await open({ number: 13, branch: 'other' })
+    expect(result).toMatchObject({ outcome: 'preview', reason: expect.stringContaining('shop: shop has 1') })
+    expect((await world.api.as('viewer').get(`/api/apps/${id}/previews`)).body.data).toHaveLength(1)
   })
   it('beyond the quota of the project is ignored with the reason, and leaves no row', async () => {
     const { project_id } = (await world.api.as('viewer').get(`/api/apps/${world.app_id}`)).body.data

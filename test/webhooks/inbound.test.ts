@@ -193,6 +193,38 @@ describe('a push that a forge tells', () => {
     const hook = await create({ kind: 'git', provider: 'github' })
     expect((await push(hook)).body.data.deployment_ids).toHaveLength(2)
   })
+  it('deploys the other apps where one may not be deployed now, and says why that one is not', async () => {
+    const second = { name: 'second', git_url: SHOP_URL, soak_seconds: 0 }
+    const { id } = (await api.as('developer').post('/api/apps', second)).body.data
+    await api.services.jobs.idle()
+    // As while it is being rolled back, for as long as the test goes on.
+    api.fakes.engine.behave(() => true, { build_duration_ms: 600_000 })
+    const slow = await api.as('developer').post(`/api/apps/${app_id}/deploy`, { no_cache: true })
+    const rolling = slow.body.data.id
+    api.kernel.db.sql(`UPDATE deployments SET trigger = 'rollback' WHERE id = ?`).run(rolling)
+    const hook = await create({ kind: 'git', provider: 'github' })
+    const { status, body } = await push(hook)
+    expect(status).toBe(200)
+    expect(body.data).toMatchObject({ outcome: 'deployed', reason: expect.stringContaining('rolled back') })
+    expect(body.data.deployment_ids).toHaveLength(1)
+    const { data } = (await api.as('viewer').get(`/api/apps/${id}/deployments`)).body
+    expect(data[0].id).toBe(body.data.deployment_ids[0])
+    const own = await create({ kind: 'git', provider: 'github', app_id })
+    expect((await push(own)).body.data).toMatchObject({ outcome: 'ignored' })
+    const log = await api.as('developer').get(`/api/webhooks/${own.id}/deliveries`)
+    expect(log.body.data[0]).toMatchObject({
+      status: 'ignored',
+      detail: expect.stringContaining('rolled back'),
+    })
+    for (const one of [rolling, data[0].id]) await api.as('developer').post(`/api/deployments/${one}/cancel`)
+    await api.services.jobs.idle()
+  })
+  it('through the hook of an app that is being deleted deploys no other app', async () => {
+    await api.as('developer').post('/api/apps', { name: 'second', git_url: SHOP_URL, soak_seconds: 0 })
+    const hook = await create({ kind: 'git', provider: 'github', app_id })
+    api.kernel.db.sql(`UPDATE apps SET status = 'deleting' WHERE id = ?`).run(app_id)
+    expect((await push(hook)).body.data).toMatchObject({ outcome: 'ignored', deployment_ids: [] })
+  })
   it('deploys an app that is a compose file of the repository, as any other', async () => {
     const stack = { name: 'stack', git_url: SHOP_URL, branch: 'main', source: 'compose' }
     const { id } = (await api.as('developer').post('/api/apps', stack)).body.data
