@@ -156,8 +156,10 @@ describe('a pull request that is closed after its branch was deleted', () => {
     ...{ source_project_id: 1, target_project_id: 1, source: null, last_commit: null },
   }
   const side = { branch: { name: 'feature' }, commit: null, repository: null }
+  const of_deleted_fork = { ...merge_request, source_project_id: null }
   const cases: [Forge, string, object][] = [
     [gitlab, 'Merge Request Hook', { project, object_attributes: merge_request }],
+    [gitlab, 'Merge Request Hook', { project, object_attributes: of_deleted_fork }],
     [
       bitbucket,
       'pullrequest:fulfilled',

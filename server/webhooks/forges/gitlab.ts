@@ -36,7 +36,8 @@ const MergeRequest = v.object({
     oldrev: text,
     source_branch: v.string(),
     target_branch: v.string(),
-    source_project_id: v.number(),
+    // None once the fork is deleted, which closes what came from it.
+    source_project_id: v.nullable(v.number()),
     target_project_id: v.number(),
     source: v.optional(v.nullable(Project)),
     last_commit: v.nullish(v.object({ id: v.string() })),
