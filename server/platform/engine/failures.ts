@@ -1,5 +1,5 @@
 import { EngineError } from './engine.ts'
-import { clampMessage } from './messages.ts'
+import { clampMessage, endsOf } from './messages.ts'
 
 const START_HINT =
   'Check that the engine runs and that Portreeve may use its socket (DOCKER_HOST), then try again.'
@@ -43,7 +43,9 @@ export const isConnectionLoss = (error: unknown): boolean =>
 /** Words of the engine without the paths of its own storage, which mean nothing to a user. */
 export function engineWords(text: string): string {
   return clampMessage(
-    text.replace(/\/var\/lib\/(docker|containerd)\/\S+/g, '…').replace(/^Error response from daemon: /, ''),
+    endsOf(text)
+      .replace(/\/var\/lib\/(docker|containerd)\/\S+/g, '…')
+      .replace(/^Error response from daemon: /, ''),
   )
 }
 

@@ -6,7 +6,7 @@ import { heartbeat } from './heartbeat.ts'
 import type { Images } from './images.ts'
 import { readJsonLines } from './json-lines.ts'
 import { tookTheMemory, unwatched, type WatchMemory } from './memory.ts'
-import { clampMessage } from './messages.ts'
+import { clampMessage, endsOf } from './messages.ts'
 
 /** A registry that sends nothing for this long is given up. */
 const SILENCE_LIMIT_MS = 120_000
@@ -119,7 +119,8 @@ function authHeader(auth: NonNullable<PullOptions['auth']>): string {
 }
 
 /** What the registry or the engine said about an image, as an error of ours. */
-export function pullError(reference: string, text: string): EngineError {
+export function pullError(reference: string, words: string): EngineError {
+  const text = endsOf(words)
   const cause = new Error(text)
   const image = clampMessage(reference, 120)
   if (saysDiskFull(text)) return diskFull(cause)

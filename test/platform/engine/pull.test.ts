@@ -4,7 +4,7 @@ import { createDockerEngine } from '#server/platform/engine/docker'
 import { createDiskRoom } from '#server/platform/engine/disk-room'
 import type { Image } from '#server/platform/engine/engine'
 import type { Images } from '#server/platform/engine/images'
-import { createPull } from '#server/platform/engine/pull'
+import { createPull, pullError } from '#server/platform/engine/pull'
 import { createEngineStandIn, json } from '#test/support/engine-stand-in'
 
 const closing: (() => unknown)[] = []
@@ -29,6 +29,17 @@ test('an image that a digest pins is taken as it is here, unless it must be open
   expect([await pull(reference, { onLog }, signal), pulled]).toEqual([here, []])
   await expect(pull(reference, { anonymously: true, onLog }, signal)).rejects.toThrow()
   expect(pulled).toHaveLength(1)
+})
+
+test('what a registry says is read at its ends, so that a long refusal keeps nobody waiting for minutes', async () => {
+  const words = `manifest unknown: ${'repository '.repeat(100_000)}`
+  const server = await createEngineStandIn((_, response) => json(response, { error: words }))
+  const engine = createDockerEngine({ docker_host: server.docker_host })
+  closing.push(engine.close, server.close)
+  const pulling = engine.pullImage('team/shop:1', { onLog: () => undefined }, new AbortController().signal)
+  await expect(pulling).rejects.toMatchObject({ code: 'image_not_found' })
+  const odd = pullError('team/shop:1', `${'repository '.repeat(100_000)} is locked`)
+  expect([odd.code, odd.message.length < 1000]).toEqual(['failed', true])
 })
 
 test('an image that says more of itself than an answer may hold is removed, or no list could be read any more', async () => {

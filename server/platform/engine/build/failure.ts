@@ -2,7 +2,7 @@ import { EngineError } from '../engine.ts'
 import { diskFull, engineWords, saysDiskFull } from '../failures.ts'
 import { stripColours } from '../containers/log-lines.ts'
 import { knownReason } from './known-reasons.ts'
-import { clampMessage } from '../messages.ts'
+import { clampMessage, endsOf } from '../messages.ts'
 import { missingProgram, ownCheck, tellingLines } from './telling-lines.ts'
 
 /** Everything that is known about a build that failed. */
@@ -36,17 +36,10 @@ const NOT_FOUND = 127
 const CLOSED_NETWORK =
   'Check the name and tag of the image. In a closed network, `npm run images` makes the usual base images without a registry.'
 
-/** Characters at each end of what a builder says that are looked at: between them stands what a Dockerfile says. */
-const LOOKED_AT = 4096
-
-function cut(message: string): string {
-  const text = stripColours(message)
-  return text.length <= 2 * LOOKED_AT ? text : `${text.slice(0, LOOKED_AT)} … ${text.slice(-LOOKED_AT)}`
-}
-
 /** Why a build failed, in one sentence that a user can act on. Where no command failed, its log is what the builder said. */
 export function buildError(evidence: BuildEvidence): EngineError {
-  const text = cut(evidence.message)
+  // Between the ends stands what a Dockerfile says.
+  const text = endsOf(stripColours(evidence.message))
   const error = explained(text, evidence)
   if (EXIT_CODE.test(text) || error.code === 'disk_full') return error
   const log = tellingLines(text.split('\n'))
