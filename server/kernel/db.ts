@@ -131,6 +131,7 @@ function wrap(raw: Database.Database): Db {
       return result
     },
     part<T>(fn: () => T extends PromiseLike<unknown> ? never : T): T {
+      if (!raw.inTransaction) throw new Error('A part is one of a transaction.')
       const before = [...pending]
       try {
         // A transaction within another one is a savepoint.

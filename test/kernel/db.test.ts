@@ -89,6 +89,26 @@ describe('a transaction', () => {
     ).toThrow('outer')
     expect(rows()).toEqual([])
   })
+  it('takes a part of it back alone, with what that wanted to be told, and keeps the rest', () => {
+    const told: string[] = []
+    const part = (n: number, fails: boolean) =>
+      db.part(() => {
+        add(n)
+        db.afterCommit(() => told.push(String(n)))
+        if (fails) throw new Error('no')
+      })
+    db.tx(() => {
+      part(1, false)
+      expect(() => part(2, true)).toThrow('no')
+      part(3, false)
+    })
+    expect([rows(), told]).toEqual([
+      [1, 3],
+      ['1', '3'],
+    ])
+    expect(() => part(4, false)).toThrow('transaction')
+    expect(rows()).toEqual([1, 3])
+  })
   it('holds the write lock from its beginning, so that a read in it stays true until the write', () => {
     const other = openDb(join(directory, 'portreeve.db'))
     other.raw.pragma('busy_timeout = 0')
