@@ -1,5 +1,7 @@
 import { spawn, type ChildProcess } from 'node:child_process'
 import { constants } from 'node:os'
+import type { Readable } from 'node:stream'
+import { createPace } from './pace.ts'
 
 /**
  * What may be said about a command that is to run. Nothing is inherited from the server but what is given
@@ -189,15 +191,40 @@ function guard(child: ChildProcess, { timeout_ms = DEFAULT_TIMEOUT_MS, signal }:
 }
 
 /**
+ * Hands over what a stream brings, with others served in between: a pipe that is read as fast as a program fills
+ * it keeps the main thread for megabytes in one piece, and eight of them did so for half a second.
+ * @returns a function that has the rest handed over without a rest.
+ */
+function readInPieces(stream: Readable, take: (chunk: Buffer) => void): () => void {
+  const pace = createPace('programs')
+  let is_hurried = false
+  stream.on('data', (chunk: Buffer) => {
+    take(chunk)
+    const rest = is_hurried ? undefined : pace.rest()
+    if (!rest) return
+    stream.pause()
+    void rest.then(() => stream.resume())
+  })
+  return () => {
+    is_hurried = true
+    stream.resume()
+  }
+}
+
+/**
  * After the command's end, kills what it left in its group and stops reading from what escaped with its
  * pipes.
  */
-function closeAfterExit(child: ChildProcess): void {
+function closeAfterExit(child: ChildProcess, hurry: () => void): void {
   child.once('exit', () => {
     signalGroup(child.pid!, 'SIGKILL')
-    const timer = setTimeout(setImmediate, GRACE_MS, () => {
-      for (const stream of child.stdio) stream?.destroy()
-    })
+    const timer = setTimeout(() => {
+      // What it printed itself is in the pipes, and is read in the round that follows.
+      hurry()
+      setImmediate(() => {
+        for (const stream of child.stdio) stream?.destroy()
+      })
+    }, GRACE_MS)
     child.once('close', () => clearTimeout(timer))
   })
 }
@@ -232,7 +259,7 @@ export const run: Run = (argv, options) =>
 
     const child = start(argv, options)
     const watch = guard(child, options)
-    const cutters = (['stdout', 'stderr'] as const).map((name) => {
+    const readings = (['stdout', 'stderr'] as const).map((name) => {
       const cutter = createLineCutter((line) => {
         if (failure) return
         try {
@@ -242,11 +269,11 @@ export const run: Run = (argv, options) =>
           watch.end()
         }
       })
-      child[name]!.on('data', (chunk: Buffer) => {
+      const hurry = readInPieces(child[name]!, (chunk) => {
         captures[name].add(chunk)
         cutter.add(chunk)
       })
-      return cutter
+      return { end: cutter.end, hurry }
     })
     child.once('error', (error: NodeJS.ErrnoException) => {
       watch.release()
@@ -254,10 +281,10 @@ export const run: Run = (argv, options) =>
     })
     child.once('close', (code, signal) => {
       watch.release()
-      for (const cutter of cutters) cutter.end()
+      for (const { end } of readings) end()
       finish(exitCode(code, signal), watch.reason)
     })
     if (child.pid === undefined) return
-    closeAfterExit(child)
+    closeAfterExit(child, () => readings.forEach(({ hurry }) => hurry()))
     feed(child, options)
   })

@@ -1,6 +1,7 @@
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { setImmediate } from 'node:timers/promises'
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import { run, SpawnError } from '#server/kernel/process'
 
@@ -119,6 +120,42 @@ describe('output', () => {
     expect(result.truncated).toBe(true)
     expect(result.stdout).toBe(`start${'o'.repeat(995)}`)
     expect(result.stderr).toBe(`${'e'.repeat(997)}end`)
+  })
+
+  it('of programs that print as fast as they can is taken in pieces, with others served in between', async () => {
+    vi.useFakeTimers({ toFake: ['performance'] })
+    const end = new AbortController()
+    const taken = [0, 0, 0, 0]
+    const flood = taken.map((_, one) =>
+      run(['yes', 'x'.repeat(63)], {
+        cwd,
+        signal: end.signal,
+        max_output_bytes: 1000,
+        onLine: () => {
+          taken[one]! += 64
+          // Each line takes so long that whoever is asked after it has worked enough.
+          vi.advanceTimersByTime(10)
+        },
+      }),
+    )
+    let most = 0
+    while (Math.min(...taken) < 8 * 1024 ** 2) {
+      const before = [...taken]
+      await setImmediate()
+      most = Math.max(most, ...taken.map((bytes, one) => bytes - before[one]!))
+    }
+    end.abort()
+    await Promise.all(flood)
+    vi.useRealTimers()
+    // What a pipe holds, once or twice: it was megabytes.
+    expect(most).toBeLessThanOrEqual(128 * 1024)
+  })
+
+  it('that is not read yet when its program ends is not lost', async () => {
+    const { stdout } = await program('process.stdout.write("o".repeat(3e6) + "end")', {
+      max_output_bytes: 4e6,
+    })
+    expect(stdout).toHaveLength(3e6 + 3)
   })
 
   it('that its reader cannot bear ends the command and rejects', async () => {
