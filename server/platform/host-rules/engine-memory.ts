@@ -21,6 +21,8 @@ export interface EngineMemoryOptions {
   log(message: string): void
   /** Memory that the engine's process has for itself; undefined where that cannot be seen. */
   read?(): Promise<number | undefined>
+  /** Finds the process behind a socket. Default: looks through all that there are. */
+  find?: typeof findEngine
   /** Of this machine. */
   total_bytes?: number
   /** Milliseconds of a clock that never goes back. */
@@ -38,13 +40,29 @@ const LEAST_BYTES = 64 * MIB
 /** Every connection is used within this time, and ends by that. */
 const CUT_MS = 2_000
 
-/** Reads it of the process behind a socket of this machine. */
-function readerOf(docker_host: string): () => Promise<number | undefined> {
+/** A search looks at all processes of the machine; what is not found is not looked for at each look. */
+const SEARCH_MS = 10_000
+
+/**
+ * Reads it of the process behind a socket of this machine.
+ * @param begun How much work has begun so far: with each, an engine that was not there may be.
+ */
+function readerOf(
+  { docker_host, find = findEngine }: EngineMemoryOptions,
+  now: () => number,
+  begun: () => number,
+): () => Promise<number | undefined> {
   const socket = /^unix:\/\/(\/.*)$/.exec(docker_host)?.[1]
   let engine: Awaited<ReturnType<typeof findEngine>>
+  let searched: { at: number; begun: number } | undefined
+  const search = async (path: string) => {
+    if (searched && now() - searched.at < SEARCH_MS && searched.begun === begun()) return undefined
+    searched = { at: now(), begun: begun() }
+    return find(path)
+  }
   return async () => {
     if (socket === undefined) return undefined
-    if (!engine || (await startOf(engine.pid)) !== engine.started) engine = await findEngine(socket)
+    if (!engine || (await startOf(engine.pid)) !== engine.started) engine = await search(socket)
     const status = engine && (await readFile(`/proc/${engine.pid}/status`, 'utf8').catch(() => ''))
     const kib = /^RssAnon:\s+(\d+) kB$/m.exec(status ?? '')?.[1]
     return kib === undefined ? undefined : Number(kib) * 1024
@@ -53,8 +71,9 @@ function readerOf(docker_host: string): () => Promise<number | undefined> {
 
 /** An engine that takes too much within a minute has all its connections reset, and what made it fetch is ended. */
 export function createEngineMemory(options: EngineMemoryOptions): EngineMemory {
-  const read = options.read ?? readerOf(options.docker_host)
   const now = options.now ?? (() => performance.now())
+  let begun = 0
+  const read = options.read ?? readerOf(options, now, () => begun)
   const total_bytes = options.total_bytes ?? totalmem()
   const growth_bytes = Math.min(
     MOST_BYTES,
@@ -91,6 +110,7 @@ export function createEngineMemory(options: EngineMemoryOptions): EngineMemory {
     },
     watch(signal) {
       const ending = new AbortController()
+      begun += 1
       working.add(ending)
       return {
         signal: AbortSignal.any([signal, ending.signal]),

@@ -80,3 +80,22 @@ test('work that its caller ends is no fault of the engine', async () => {
   caller.abort()
   expect([work.signal.aborted, work.filled()]).toEqual([true, false])
 })
+
+test('an engine that is not found is looked for every ten seconds, and when work begins', async () => {
+  const world = { ms: 0, searches: 0 }
+  const memory = createEngineMemory({
+    docker_host: 'unix:///x',
+    egress: { cutOff: async () => {} },
+    log: () => {},
+    find: async () => void (world.searches += 1),
+    now: () => world.ms,
+  })
+  const searchesUntil = async (ms: number) => {
+    for (; world.ms < ms; world.ms += 250) await memory.look()
+    return world.searches
+  }
+  expect(await searchesUntil(10_000)).toBe(1)
+  expect(await searchesUntil(30_000)).toBe(3)
+  memory.watch(calm).stop()
+  expect(await searchesUntil(31_000)).toBe(4)
+})
