@@ -44,6 +44,7 @@ export function createDeployContext(
       settle: (id) => scaler.settle(id),
       isWorking: (id) => scaler.isWorking(id),
       interrupt: (id) => scaler.interrupt(id),
+      stop: () => scaler.stop(),
     },
   }
   const scaler = createScaler(context, scaled)

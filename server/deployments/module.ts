@@ -44,6 +44,7 @@ export default defineModule({
   start: (own) => own.reconciler.start(),
   async stop(own) {
     await own.reconciler.stop()
+    await own.sizes.stop()
     own.logs.flush()
   },
 })

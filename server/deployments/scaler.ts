@@ -33,6 +33,7 @@ interface Work {
 
 export function createScaler(context: DeployContext, settled: () => void): Scaler {
   const working = new Map<string, Work>()
+  let is_stopped = false
 
   /** The live release of an app that no job is about to change; nothing when there is none. */
   const scalable = (app_id: string): Release | undefined => {
@@ -66,8 +67,17 @@ export function createScaler(context: DeployContext, settled: () => void): Scale
     }
   }
 
+  const interrupt = async (app_id: string): Promise<void> => {
+    const known = working.get(app_id)
+    if (!known) return
+    known.again = false
+    known.stop.abort()
+    await known.done.catch(() => undefined)
+  }
+
   return {
-    settle(app_id) {
+    async settle(app_id) {
+      if (is_stopped) return
       const known = working.get(app_id)
       if (known) {
         if (known.wanted !== keyOf(app_id)) {
@@ -87,12 +97,10 @@ export function createScaler(context: DeployContext, settled: () => void): Scale
       return work.done
     },
     isWorking: (app_id) => working.has(app_id),
-    async interrupt(app_id) {
-      const known = working.get(app_id)
-      if (!known) return
-      known.again = false
-      known.stop.abort()
-      await known.done.catch(() => undefined)
+    interrupt,
+    async stop() {
+      is_stopped = true
+      await Promise.all([...working.keys()].map(interrupt))
     },
   }
 }

@@ -6,7 +6,7 @@ import type { Scaler, DeployContext } from './work.ts'
 type Size = Pick<ReleaseSettings, 'replicas' | 'limits'>
 
 /** Instances of apps as scaling sees them. */
-export interface Sizes extends Pick<Scaler, 'settle' | 'isWorking'> {
+export interface Sizes extends Pick<Scaler, 'settle' | 'isWorking' | 'stop'> {
   /** How many instances a release has when it is awake, and what each may use. */
   of(release_id: string): (Size & { has_web: boolean; processes: Record<string, Size> }) | undefined
   /** What an instance may use that nobody set limits for. */
@@ -26,6 +26,7 @@ export function createSizes(context: DeployContext): Sizes {
   return {
     settle: scaler.settle,
     isWorking: scaler.isWorking,
+    stop: scaler.stop,
     isHeld: ports.isHeld,
     serving: routing.serving,
     defaults: () => context.defaults.instance,

@@ -184,6 +184,8 @@ export interface Scaler {
   isWorking(app_id: string): boolean
   /** Leaves an app to a job that is about to change what runs of it. */
   interrupt(app_id: string): Promise<void>
+  /** Leaves all apps as they are, for the next start; nothing begins any more. */
+  stop(): Promise<void>
 }
 
 /** What is handed in of a deploy context; `createDeployContext` adds the rest. */

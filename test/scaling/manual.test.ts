@@ -46,6 +46,21 @@ describe('more and fewer instances', () => {
     expect(body.data[0]).toMatchObject({ action: 'app.scale', resource: { type: 'app', id } })
   })
 
+  it('that are still on their way when the server stops are left to its next start', async () => {
+    const id = await running({ replicas: 2 })
+    const [, going] = await instances(id)
+    harness.api.fakes.ingress.hold(going!.address!, 3000, 1)
+    await call().put(`/api/apps/${id}/scaling`, { replicas: 1 })
+    await expect.poll(() => served(id)).toHaveLength(1)
+    const { sizes } = harness.api.services.deployments
+    expect(sizes.isWorking(id)).toBe(true)
+    await harness.api.services.stop()
+    expect(sizes.isWorking(id)).toBe(false)
+    // Nothing begins any more, whoever asks for it.
+    await sizes.settle(id)
+    expect([sizes.isWorking(id), (await instances(id)).length]).toEqual([false, 2])
+  })
+
   it('that go have no traffic and no request any more before they end', async () => {
     const id = await running({ replicas: 3 })
     const [kept, ...going] = await instances(id)
