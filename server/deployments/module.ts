@@ -43,8 +43,9 @@ export default defineModule({
   ],
   start: (own) => own.reconciler.start(),
   async stop(own) {
-    await own.reconciler.stop()
+    // The end of a pass is told to the reconciler.
     await own.sizes.stop()
+    await own.reconciler.stop()
     own.logs.flush()
   },
 })
