@@ -21,7 +21,13 @@ export function errorCodesOf(definition: AnyEndpoint, method: string): ErrorCode
   const { access, scope, params, body, upload, errors = [], allow_stale_password } = definition
   const mutates = method !== 'get'
   const secured = access !== 'public'
-  const codes = new Set<ErrorCode>(['BAD_REQUEST', 'INTERNAL_ERROR', 'UNAVAILABLE', ...errors])
+  const codes = new Set<ErrorCode>([
+    'BAD_REQUEST',
+    'INTERNAL_ERROR',
+    'UNAVAILABLE',
+    'RATE_LIMITED',
+    ...errors,
+  ])
   const add = (condition: unknown, ...more: ErrorCode[]) => {
     if (condition) for (const code of more) codes.add(code)
   }
@@ -31,7 +37,8 @@ export function errorCodesOf(definition: AnyEndpoint, method: string): ErrorCode
   add(secured && mutates, 'CSRF_INVALID')
   add(params || scope === 'body' || typeof scope === 'object', 'NOT_FOUND')
   add(body, 'VALIDATION_ERROR')
-  add(body || upload, 'REQUEST_TIMEOUT', 'PAYLOAD_TOO_LARGE', 'UNSUPPORTED_MEDIA_TYPE')
+  // A body is read also where none is asked for.
+  add(mutates, 'REQUEST_TIMEOUT', 'PAYLOAD_TOO_LARGE', 'UNSUPPORTED_MEDIA_TYPE')
   add(secured && method === 'post' && !upload, 'CONFLICT')
   add(mutates, 'DISK_FULL')
   return (Object.keys(ERRORS) as ErrorCode[]).filter((code) => codes.has(code))

@@ -2,6 +2,7 @@ import { inWords } from './openapi-references.ts'
 import { own } from '#server/kernel/own'
 import * as v from 'valibot'
 import type { AnyEndpoint } from './definition.ts'
+import { isDescription } from './descriptions.ts'
 import { byStatus, errorCodesOf, responseName } from './openapi-errors.ts'
 import { operationId } from './openapi-names.ts'
 import { exampleOf } from './openapi-examples.ts'
@@ -19,6 +20,10 @@ const isList = ({ response }: AnyEndpoint): boolean => {
   const { data } = (response as { entries?: Record<string, { type: string }> } | undefined)?.entries ?? {}
   return data?.type === 'array'
 }
+
+/** Whether an answer has a tag by which a client that holds it already is told so; see `reply.ts`. */
+const isTagged = (definition: AnyEndpoint, method: string): boolean =>
+  method === 'get' && (isList(definition) || isDescription(definition))
 
 /** How a caller proves who they are; a cookie needs its token where something changes. */
 function securityOf(definition: AnyEndpoint, method: string): JsonSchema[] {
@@ -79,6 +84,7 @@ function parametersOf(
     ...names.map((name) => toParameter('path', name, own(known, name), true)),
     ...query,
     ...(replayable ? [{ $ref: '#/components/parameters/IdempotencyKey' }] : []),
+    ...(isTagged(definition, method) ? [{ $ref: '#/components/parameters/IfNoneMatch' }] : []),
   ]
 }
 
@@ -131,8 +137,11 @@ function schemaOfType(type: string): JsonSchema {
 const contentOf = (types: readonly string[]): JsonSchema =>
   Object.fromEntries(types.map((type) => [type.split(';')[0]!, { schema: schemaOfType(type) }]))
 
-function successOf({ definition }: DocumentedEndpoint, schemas: SchemaConverter): JsonSchema {
-  const headers = { 'X-Request-Id': { $ref: '#/components/headers/RequestId' } }
+function successOf({ definition, method }: DocumentedEndpoint, schemas: SchemaConverter): JsonSchema {
+  const headers = {
+    'X-Request-Id': { $ref: '#/components/headers/RequestId' },
+    ...(isTagged(definition, method) ? { ETag: { $ref: '#/components/headers/ETag' } } : {}),
+  }
   if (!definition.response)
     return {
       description: sentenceOf(definition, 'the text or the bytes'),
@@ -169,6 +178,7 @@ export function operationOf(endpoint: DocumentedEndpoint, schemas: SchemaConvert
     ...(requestBody ? { requestBody } : {}),
     responses: {
       [String(definition.status ?? 200)]: successOf(endpoint, schemas),
+      ...(isTagged(definition, method) ? { 304: { $ref: '#/components/responses/NOT_MODIFIED' } } : {}),
       ...Object.fromEntries(failures),
     },
   }

@@ -54,6 +54,14 @@ Send \`{ "type": "input", "channel", "data": { "text" } }\` and \`{ "type": "res
   },
 }
 
+const NOT_MODIFIED: JsonSchema = {
+  description: 'The client holds this answer already, by a tag of `If-None-Match`. There is no body.',
+  headers: {
+    'X-Request-Id': { $ref: '#/components/headers/RequestId' },
+    ETag: { $ref: '#/components/headers/ETag' },
+  },
+}
+
 const SECURITY: JsonSchema = {
   bearerAuth: {
     type: 'http',
@@ -78,6 +86,39 @@ const SECURITY: JsonSchema = {
     in: 'header',
     name: 'X-CSRF-Token',
     description: 'Token from `GET /api/auth/csrf-token`; with the cookie, on requests that change something.',
+  },
+}
+
+const PARAMETERS: JsonSchema = {
+  IdempotencyKey: {
+    name: 'Idempotency-Key',
+    in: 'header',
+    required: false,
+    description:
+      'Makes a retry safe: the same key and body within 24 hours return the first answer; another body is a conflict.',
+    schema: { type: 'string', minLength: 1, maxLength: 255 },
+  },
+  IfNoneMatch: {
+    name: 'If-None-Match',
+    in: 'header',
+    required: false,
+    description: 'Tags of answers that the client holds: where one is still right, the answer is 304.',
+    schema: { type: 'string' },
+  },
+}
+
+const HEADERS: JsonSchema = {
+  RequestId: {
+    description: 'Names this request in the log of the server.',
+    schema: { type: 'string' },
+  },
+  ETag: {
+    description: 'Tag of this answer, for `If-None-Match`.',
+    schema: { type: 'string' },
+  },
+  RetryAfter: {
+    description: 'Seconds to wait before trying again.',
+    schema: { type: 'integer' },
   },
 }
 
@@ -126,27 +167,12 @@ export function buildDocument(endpoints: readonly DocumentedEndpoint[], facts: D
     paths: describeReferences(paths, components),
     components: {
       securitySchemes: SECURITY,
-      parameters: {
-        IdempotencyKey: {
-          name: 'Idempotency-Key',
-          in: 'header',
-          required: false,
-          description:
-            'Makes a retry safe: the same key and body within 24 hours return the first answer; another body is a conflict.',
-          schema: { type: 'string', minLength: 1, maxLength: 255 },
-        },
+      parameters: PARAMETERS,
+      headers: HEADERS,
+      responses: {
+        NOT_MODIFIED,
+        ...Object.fromEntries(Object.entries(responses).sort(([a], [b]) => (a < b ? -1 : 1))),
       },
-      headers: {
-        RequestId: {
-          description: 'Names this request in the log of the server.',
-          schema: { type: 'string' },
-        },
-        RetryAfter: {
-          description: 'Seconds to wait before trying again.',
-          schema: { type: 'integer' },
-        },
-      },
-      responses: Object.fromEntries(Object.entries(responses).sort(([a], [b]) => (a < b ? -1 : 1))),
       schemas: describeReferences(components, components),
     },
   }

@@ -13,6 +13,7 @@ import {
 import { createPace } from '#server/kernel/pace'
 import type { ResponseControls } from './context.ts'
 import type { AnyEndpoint } from './definition.ts'
+import { isDescription } from './descriptions.ts'
 import { writeAnswer } from './long-lists.ts'
 import { holdsSecret } from './secret-answers.ts'
 import type { AnswerShare } from './untaken.ts'
@@ -27,7 +28,6 @@ const PACK = {
 } as const
 /** Bytes that take some milliseconds to be hashed: others come before. */
 const LONG = 1_000_000
-const DOCUMENT = /^application\/(json|yaml|vnd\.aai\.asyncapi)/
 
 /** Whether a client takes an encoding; `q=0` says that it does not. */
 export function takes(header: string | undefined, encoding: string): boolean {
@@ -44,13 +44,9 @@ const holdsTag = (header: string | undefined, tag: string): boolean =>
     .some((one) => one.trim() === '*' || one.trim().replace(/^W\//, '') === tag.slice(2))
 
 /** The bytes of an answer that may be tagged and packed: typed JSON, or a description of the API. */
-async function bytesOf(
-  { response, media_types }: AnyEndpoint,
-  result: unknown,
-  owner: string,
-): Promise<Buffer | undefined> {
-  if (response) return result === undefined ? undefined : writeAnswer(result, owner)
-  return typeof result === 'string' && DOCUMENT.test(media_types?.[0] ?? '') ? Buffer.from(result) : undefined
+async function bytesOf(definition: AnyEndpoint, result: unknown, owner: string): Promise<Buffer | undefined> {
+  if (definition.response) return result === undefined ? undefined : writeAnswer(result, owner)
+  return typeof result === 'string' && isDescription(definition) ? Buffer.from(result) : undefined
 }
 
 /** Lists and descriptions are asked for again and again, and seldom change. */

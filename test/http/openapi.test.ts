@@ -113,9 +113,41 @@ describe('the OpenAPI document', () => {
       }
     }
     for (const response of Object.values<any>(document.components.responses)) {
+      if (!response.content) continue
       const { schema, examples } = response.content['application/json']
       expect(Object.keys(examples)).toEqual(schema.properties.error.properties.code.enum)
     }
+  })
+  it('lists what every operation may be answered before its own work begins', () => {
+    const lacking = operations
+      .filter(({ path }) => path !== '/api/ws')
+      .flatMap(({ path, method, operation }) => {
+        // Turns and shares bound every caller, and a body is read also where none is asked for.
+        const statuses = ['429', ...(method === 'get' ? [] : ['408', '413', '415'])]
+        return statuses
+          .filter((status) => !operation.responses[status])
+          .map((status) => `${method} ${path} ${status}`)
+      })
+    expect(lacking).toEqual([])
+  })
+  it('tells which answers have a tag, and that a client who holds one gets no body', async () => {
+    const tagged: string[] = []
+    for (const { path, method, operation } of operations) {
+      if (method !== 'get' || path.includes('{') || path === '/api/ws') continue
+      const answer = await api.request('GET', path, { as: 'admin' })
+      if (answer.status !== 200) continue
+      const has_tag = answer.headers.has('etag')
+      expect([path, operation.responses['304'] !== undefined]).toEqual([path, has_tag])
+      expect(Object.hasOwn(operation.responses['200'].headers, 'ETag')).toBe(has_tag)
+      if (has_tag) tagged.push(path)
+    }
+    expect(tagged).toEqual(expect.arrayContaining(['/api/apps', '/api/openapi.yaml', '/api/asyncapi.json']))
+    const { headers } = await api.request('GET', '/api/apps', { as: 'admin' })
+    const again = await api.request('GET', '/api/apps', {
+      as: 'admin',
+      headers: { 'if-none-match': headers.get('etag')! },
+    })
+    expect([again.status, again.text]).toEqual([304, ''])
   })
   it.each(['json', 'csv', 'ndjson'])('names the type of an export as %s', async (format) => {
     const path = '/api/audit-logs'
