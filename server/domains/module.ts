@@ -63,7 +63,7 @@ export default defineModule({
         resolvers: () => use.settings.dns().resolvers,
         redirects: (domain_ids) => use.redirects.rulesOf(domain_ids),
         ruled: (project_id) => use.redirects.ruled(project_id),
-        requireNoLoop: (routes) => use.redirects.requireNoLoop(routes, 'www'),
+        requireNoLoop: (routes, id) => use.redirects.requireNoLoop(routes, id, 'www'),
       },
     }),
   schedules: [

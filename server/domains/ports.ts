@@ -29,7 +29,7 @@ export interface DomainPorts {
   /** Domains of a project that have enabled rules. */
   ruled(project_id: string): string[]
   /** Throws 422 when these routes would send clients in a circle. */
-  requireNoLoop(routes: readonly Route[]): void
+  requireNoLoop(routes: readonly Route[], domain_id: string): void
   reserved(): ReservedNames
   /** Whether there are projects beside this one. */
   hasOtherProjects(project_id: string): boolean

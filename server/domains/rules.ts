@@ -74,7 +74,7 @@ export function createDomainRules(repository: DomainRepository, ports: DomainPor
       if (error instanceof IngressError) throw new ApiError('VALIDATION_ERROR', error.message)
       throw error
     }
-    ports.requireNoLoop(plannedWithRules(row.project_id))
+    ports.requireNoLoop(plannedWithRules(row.project_id), row.id)
   }
   const requireUnreserved = ({ hostname, counterpart }: DomainRow) => {
     const refused = reservedReason(hostname, ports.reserved())

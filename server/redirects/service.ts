@@ -60,8 +60,8 @@ export const ruleOf = (row: RedirectRow): RouteRedirect => ({
  * Throws 422 when a chain of rules of a project never ends. Call it in the transaction of the change, which
  * it takes back.
  */
-export function requireNoLoop(routes: readonly Route[], field = 'to'): void {
-  const loop = findLoop(routes)
+export function requireNoLoop(routes: readonly Route[], changed: string, field = 'to'): void {
+  const loop = findLoop(routes, changed)
   if (!loop) return
   const shown = loop.hops.slice(0, 4).map((hop) => hop.url)
   const message = `this would send clients in a circle: ${[...shown, loop.hops[shown.length - 1]!.location].join(' → ')}${loop.hops.length > 4 ? ' …' : ''}`
@@ -120,7 +120,7 @@ export function createRedirects({ db, clock, events, audit, ports }: RedirectOpt
     if (after?.enabled) {
       const routes = ports.routesWithRules(of.project_id)
       requireReached(routes, after)
-      requireNoLoop(routes)
+      requireNoLoop(routes, after.id)
     }
     events.append({
       type: `redirect.${action}d`,

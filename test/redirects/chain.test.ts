@@ -1,4 +1,4 @@
-import { describe, expect, it } from 'vitest'
+import { describe, expect, it, vi } from 'vitest'
 import type { Route, RouteRedirect } from '#server/platform/ingress/ingress'
 import { findLoop } from '#server/redirects/chain'
 import { createRouteIndex } from '#server/redirects/route-index'
@@ -136,12 +136,31 @@ describe('loops among many rules', () => {
   it('are found wherever they are, and none where none is', () => {
     expect(findLoop(many('/end'))).toBeUndefined()
     expect(findLoop(many('https://h0.test/99'))?.ends).toBeUndefined()
-    expect(
-      findLoop([
-        ...many('https://x.test/'),
-        { ...route('x', 'x.test'), redirects: [rule('prefix', '/', 'https://h49.test/99')] },
-      ])?.ends,
-    ).toBe('loop')
+    expect(findLoop([...many('/end').slice(0, 10), ...many('/99').slice(49)])?.ends).toBe('loop')
+  })
+  it('that a change makes are found however many rules there are', () => {
+    const routes = [
+      ...many('https://x.test/'),
+      { ...route('x', 'x.test'), redirects: [rule('prefix', '/', 'https://h49.test/99', 'changed')] },
+    ]
+    expect(findLoop(routes, 'changed')?.ends).toBe('loop')
+    // As for the domain whose rule it is.
+    expect(findLoop(routes, 'x')?.ends).toBe('loop')
+  })
+  it('are looked for without asking patterns that begin otherwise, and never more than some ten thousand times', () => {
+    const asked = vi.spyOn(RegExp.prototype, 'test')
+    const lookThrough = (fromOf: (at: number) => string) => {
+      asked.mockClear()
+      const redirects = Array.from({ length: 1000 }, (_, at) => rule('regex', fromOf(at), '/new'))
+      findLoop(Array.from({ length: 5 }, (_, at) => ({ ...route(`d_${at}`, `h${at}.test`), redirects })))
+      return asked.mock.calls.length
+    }
+    try {
+      expect(lookThrough((at) => `/${at}/([^/]+)`)).toBeLessThan(10_000)
+      expect(lookThrough((at) => `/[a-z]+${at}`)).toBeLessThan(100_000)
+    } finally {
+      asked.mockRestore()
+    }
   })
   it('are found from plain HTTP as well, also through the step to HTTPS', () => {
     const one = {
