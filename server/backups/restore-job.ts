@@ -97,6 +97,8 @@ export function defineRestoreJob({
         timeout_ms: SWITCH_MS,
         run: ({ payload, job_id, state, signal }) =>
           halves(payload).activate(requestOf(job_id, payload, state), signal),
+        // The way back ends and starts the same as the way there; cut off, it would end what just comes up.
+        undo_timeout_ms: SWITCH_MS,
         undo: ({ payload, job_id, state, signal }) =>
           halves(payload).revert(requestOf(job_id, payload, state), signal),
       },

@@ -90,6 +90,8 @@ export interface Step<P, S> {
   run(context: StepContext<P, S>): Promise<void>
   /** Takes back what `run` did or half did. Idempotent; runs in reverse order after a failure or cancel. */
   undo?(context: StepContext<P, S>): Promise<void>
+  /** How long one attempt of `undo` may take; default 2 minutes. */
+  undo_timeout_ms?: number
 }
 
 /** How a job ended. */

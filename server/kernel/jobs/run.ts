@@ -3,6 +3,7 @@ import { attempt } from './attempt.ts'
 import { type Failure, type JobDefinition, type JobRow, Later } from './definition.ts'
 import type { Outcome, Step, StepStatus } from './definition.ts'
 import { redacting } from '../log.ts'
+import { createOutages, WAIT_LIMIT_MS } from './outages.ts'
 import { contextOf, evaluate, redactIn, type Run, saveState, type Surroundings } from './run-context.ts'
 
 /** One job under way. */
@@ -18,8 +19,6 @@ const ATTEMPTS = 3
 const TIMEOUT_MS = 600_000
 const UNDO_ATTEMPTS = 5
 const UNDO_TIMEOUT_MS = 120_000
-/** How long a job waits for something outside that is down, such as the engine. */
-const WAIT_LIMIT_MS = 300_000
 /** How often one step may take the whole process down, or break the runner, before the job gives it up. */
 const MAX_RESUMES = 5
 
@@ -198,12 +197,16 @@ async function runStep(
   const point = `${job.kind}.${step.name}`
   const began_ms = around.clock.monotonic_ms()
   const elapsed_ms = () => Math.round(around.clock.monotonic_ms() - began_ms)
+  const mayWait = createOutages(around.clock.monotonic_ms, step.attempts ?? ATTEMPTS)
   if (!order.is_begun) begin(run, position)
   for (let attempts = 1, waits = 0; ; ) {
     around.fault?.(point, 'before')
     const context = contextOf(run, attempts)
-    const work = (signal: AbortSignal) =>
-      CALLS.run(`${point} ${job.subject}`, () => step.run(Object.assign(context, { signal })))
+    let entered_ms = around.clock.monotonic_ms()
+    const work = (signal: AbortSignal) => {
+      entered_ms = around.clock.monotonic_ms()
+      return CALLS.run(`${point} ${job.subject}`, () => step.run(Object.assign(context, { signal })))
+    }
     const ended = await attempt(work, {
       name: step.name,
       timeout_ms: step.timeout_ms ?? TIMEOUT_MS,
@@ -224,7 +227,7 @@ async function runStep(
       const verdict = evaluate(run, ended.error)
       const again =
         verdict.kind === 'wait'
-          ? elapsed_ms() < WAIT_LIMIT_MS
+          ? mayWait(around.clock.monotonic_ms() - entered_ms)
           : verdict.kind === 'system' && attempts < (step.attempts ?? ATTEMPTS)
       if (!again) {
         const redact = (text: string) => redactIn(run.definition, job, text)
@@ -269,7 +272,7 @@ async function undo(run: Run): Promise<boolean> {
         (signal) => step.undo!(Object.assign(contextOf(run, attempts), { signal })),
         {
           name: step.name,
-          timeout_ms: UNDO_TIMEOUT_MS,
+          timeout_ms: step.undo_timeout_ms ?? UNDO_TIMEOUT_MS,
           project_id: run.job.project_id,
           stop: suspension.signal,
         },

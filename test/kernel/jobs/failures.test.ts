@@ -84,6 +84,50 @@ describe('a failure', () => {
     expect(waited_ms).toBeGreaterThanOrEqual(300_000)
     expect(waited_ms).toBeLessThan(320_000)
   })
+  it.each(['after work of an hour', 'after an hour in the queue for its place'])(
+    'of something that goes down %s is waited for as well',
+    async (when) => {
+      const hour = () => harness.kernel.clock.advance(3_600_000)
+      let calls = 0
+      const jobs = harness.boot(
+        [
+          {
+            name: 'a',
+            pool: 'build',
+            run: async () => {
+              calls += 1
+              if (calls > 3) return
+              if (calls === 1 && when.startsWith('after work')) hour()
+              throw Object.assign(new Error('the engine is down'), { kind: 'wait' })
+            },
+          },
+        ],
+        { onStep: (_job, _step, status) => void (status === 'running' && !when.includes('work') && hour()) },
+      )
+      jobs.start()
+      const id = jobs.enqueue(job())
+      await jobs.idle()
+      expect([jobs.find(id)!.status, calls]).toEqual(['succeeded', 4])
+    },
+  )
+  it('of something that goes down whenever the step has worked for long is not waited for without end', async () => {
+    let calls = 0
+    const jobs = harness.boot([
+      {
+        name: 'a',
+        attempts: 3,
+        run: async () => {
+          calls += 1
+          harness.kernel.clock.advance(3_600_000)
+          throw Object.assign(new Error('the engine is down'), { kind: 'wait' })
+        },
+      },
+    ])
+    jobs.start()
+    const id = jobs.enqueue(job())
+    await jobs.idle()
+    expect([jobs.find(id)!.status, calls]).toEqual(['failed', 4])
+  })
   it('of an undo that needs what is down waits for it, five minutes for all steps, so that nothing is left behind', async () => {
     let calls = 0
     const down = async () => {
@@ -100,6 +144,18 @@ describe('a failure', () => {
     expect(harness.ran().filter((line) => line === 'undo b')).toHaveLength(13)
     expect(harness.pauses.reduce((sum, pause) => sum + pause, 0)).toBeLessThan(320_000)
     expect(harness.ran().filter((line) => line === 'undo a').length).toBeLessThan(30)
+  })
+  it('of an undo is one only once the time is over that its step asks for', async () => {
+    let calls = 0
+    const undo = async (context: { signal: AbortSignal }) => {
+      calls += 1
+      if (calls === 1) await untilStopped(context)
+    }
+    const jobs = harness.boot([{ name: 'a', run: refuse, undo, undo_timeout_ms: 10 }])
+    jobs.start()
+    jobs.enqueue(job())
+    await jobs.idle()
+    expect(calls).toBe(2)
   })
   it('of an undo is tried again, and does not keep the other steps from being undone', async () => {
     let calls = 0
