@@ -1,9 +1,9 @@
-import { ensureNetworks, ensureProcesses } from './release-workload.ts'
+import { ensureNetworks } from './release-workload.ts'
 import type { Release } from './releases.ts'
 import { NOTHING } from './routing.ts'
 import { drain, routeTo } from './serving.ts'
-import { endRelease, makersOf, superviseAll } from './stack/ending.ts'
-import { verify } from './verify.ts'
+import { startAgain, untilReadyAgain } from './stack/again.ts'
+import { endRelease, hasImages, makersOf, superviseAll } from './stack/ending.ts'
 import type { DeployedApp, DeployContext } from './work.ts'
 
 /** Apps in these states have nothing running, and nothing of them is started by the way. */
@@ -81,11 +81,12 @@ export function createHolders(
       const app = context.apps.get(app_id)
       if (AT_REST.has(app.status)) return
       // On another machine than before nothing of it is here: a deployment makes it.
-      if (!(await engine.findImage(release.image_id))) return
+      if (!(await hasImages(engine, release))) return
       await ensureNetworks(engine, release, app)
-      await ensureProcesses(context, release, app, signal)
+      const again = { release, stopped: context.ports.services.stopped(app_id) }
       try {
-        await verify(context, { release, deployment_id: release.deployment_id, step: 'start' }, signal)
+        await startAgain(context, again, signal)
+        await untilReadyAgain(context, again, signal)
       } catch (error) {
         if (app.status === 'running' || signal.aborted) throw error
         await superviseAll(engine, release, true)

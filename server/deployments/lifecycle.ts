@@ -8,9 +8,9 @@ import { classify } from './classify.ts'
 import { requestOf } from './repository.ts'
 import { NOTHING } from './routing.ts'
 import { drain, routeTo } from './serving.ts'
-import { verify } from './verify.ts'
 import { instancesOfRelease } from './processes.ts'
-import { ensureNetworks, ensureProcesses } from './release-workload.ts'
+import { ensureNetworks } from './release-workload.ts'
+import { startAgain, untilReadyAgain } from './stack/again.ts'
 import { endRelease, hasImages, superviseAll } from './stack/ending.ts'
 import { secretsOfJobs, type DeployContext } from './work.ts'
 
@@ -26,6 +26,8 @@ export interface LifecyclePayload {
 }
 /** Deployments that are looked at in one piece. */
 const LOOKED_AT = 100
+/** A health check of a compose file may take half an hour. */
+const READY_MS = 2_400_000
 /** What a start that fails is to an app that was not simply stopped before. */
 const FAILED_START = new Map<string, 'crash' | 'lose'>([
   ['crashed', 'crash'],
@@ -107,6 +109,7 @@ function startJob(
       },
       {
         name: 'start',
+        timeout_ms: READY_MS,
         async run({ payload, signal, state, skip }) {
           if (state.handed_over) return skip()
           const release = live(payload.app_id)
@@ -116,19 +119,17 @@ function startJob(
           if (left.some(({ state }) => state === 'running'))
             await superviseAll(context.engine, release, false)
           else await endRelease(context.engine, release, 0)
-          const app = context.apps.get(payload.app_id)
-          await ensureNetworks(context.engine, release, app)
-          await ensureProcesses(context, release, app, signal)
+          await ensureNetworks(context.engine, release, context.apps.get(payload.app_id))
+          await startAgain(context, { release }, signal)
         },
         undo: ({ payload }) => endRelease(context.engine, live(payload.app_id), 0),
       },
       {
         name: 'verify',
-        timeout_ms: 2_400_000,
+        timeout_ms: READY_MS,
         async run({ payload, signal, state, skip }) {
           if (state.handed_over) return skip()
-          const release = live(payload.app_id)
-          await verify(context, { release, deployment_id: release.deployment_id, step: 'start' }, signal)
+          await untilReadyAgain(context, { release: live(payload.app_id) }, signal)
         },
       },
       {

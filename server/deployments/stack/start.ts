@@ -49,8 +49,10 @@ export async function startStack(
   const place = context.apps.get(app_id)
   const stack = release.settings.stack ?? []
   const contested = contestedServices(before, release)
+  const made = stack.filter(({ made_by }) => made_by === release.id).map(({ name }) => name)
+  const fresh = { release, deployment_id, awaited: new Set(made) }
   for (const service of stack) {
-    await waitForDependencies(context, step, release, service)
+    if (service.made_by === release.id) await waitForDependencies(context, fresh, service, step.signal)
     if (service.one_off) {
       if (service.made_by === release.id) await runOneOff(context, step, release, service)
       continue
@@ -67,23 +69,17 @@ export async function startStack(
     context.logs.append(deployment_id, 'start', 'system', `Not changed, and not touched: ${kept.join(', ')}.`)
 }
 
-/** Waits for services that must be healthy before this one may start. */
-async function waitForDependencies(
+/** Waits for those of the awaited services that must be healthy before this one may start. */
+export async function waitForDependencies(
   context: DeployContext,
-  step: DeployStep,
-  release: Release,
-  { depends_on, made_by }: ReleaseService,
+  told: { release: Release; deployment_id: string; awaited: ReadonlySet<string> },
+  { depends_on }: ReleaseService,
+  signal: AbortSignal,
 ): Promise<void> {
-  if (made_by !== release.id) return
-  const awaited = depends_on
-    .filter(({ condition }) => condition === 'service_healthy')
-    .filter(
-      ({ service }) => release.settings.stack?.find(({ name }) => name === service)?.made_by === release.id,
-    )
+  const needed = depends_on
+    .filter(({ condition, service }) => condition === 'service_healthy' && told.awaited.has(service))
     .map(({ service }) => service)
-  if (awaited.length === 0) return
-  const { deployment_id } = step.payload
-  await verify(context, { release, deployment_id, step: 'start', only: new Set(awaited) }, step.signal)
+  if (needed.length > 0) await verify(context, { ...told, step: 'start', only: new Set(needed) }, signal)
 }
 
 /** Takes the traffic from services of the release before, and ends them. */

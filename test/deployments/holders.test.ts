@@ -1,0 +1,134 @@
+import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { createTestApi, type TestApi } from '#test/support/api'
+import { type PretendedVolumes, pretendVolumes } from '../backups/pretend-volumes.ts'
+
+const COMPOSE = `services:
+  web:
+    image: shop/web:1
+    healthcheck: {test: [CMD, ready], interval: 1s, timeout: 1s, retries: 1}
+    depends_on: {db: {condition: service_healthy}}
+  db:
+    image: shop/db:1
+    volumes: ["rows:/data"]
+    healthcheck: {test: [CMD, ready], interval: 1s, timeout: 1s, retries: 1}
+volumes: {rows: {}}`
+
+let api: TestApi
+let volumes: PretendedVolumes
+let app_id: string
+let backup_id: string
+
+const idle = () => api.services.jobs.idle()
+const post = async (path: string, body: object = {}) => {
+  const answer = await api.as('owner').post(path, body)
+  expect(answer.status, JSON.stringify(answer.body)).toBeLessThan(300)
+  await idle()
+  return answer.body.data
+}
+const show = async (path: string) => (await api.as('owner').get(path)).body.data
+const running = async () =>
+  (await api.fakes.engine.instances({ owner: { kind: 'app', id: app_id } }))
+    .filter(({ state }) => state === 'running')
+    .map(({ process }) => process)
+    .sort()
+const service = async (name: string) =>
+  (await show(`/api/apps/${app_id}/services`)).find((one: { name: string }) => one.name === name)
+const rows = async () => (await show('/api/volumes'))[0].id as string
+const restore = async () => {
+  const { job_id } = await post(`/api/backups/${backup_id}/restore`, { mode: 'in_place' })
+  return show(`/api/system/jobs/${job_id}`)
+}
+
+beforeEach(async () => {
+  api = await createTestApi()
+  volumes = pretendVolumes(api)
+  for (const image of ['shop/web:1', 'shop/db:1']) api.fakes.engine.addImage(image)
+  const body = { name: 'shop', compose: COMPOSE, soak_seconds: 0, health_check: { grace_s: 1 } }
+  app_id = (await post('/api/apps', body)).id
+  await post(`/api/apps/${app_id}/deploy`)
+  volumes.held.set(api.services.volumes.dataOf(await rows()), 'FILES')
+  backup_id = (await post('/api/backups', { target: 'app', target_id: app_id })).id
+})
+afterEach(() => api.close())
+
+const dataOfInstances = () =>
+  api.fakes.engine.calls
+    .filter(({ method }) => method === 'ensureRelease')
+    .map(({ args }) => args[0] as { process?: string; mounts?: { volume_id?: string }[] })
+    .filter(({ process }) => process === 'db')
+    .map(({ mounts }) => mounts?.[0]?.volume_id)
+
+describe('a restore of a compose app in place', () => {
+  test('has ended only once its services run on the data from the backup', async () => {
+    expect(await running()).toEqual(['db', 'web'])
+    expect((await restore()).status).toBe('succeeded')
+    expect(await running()).toEqual(['db', 'web'])
+    expect(dataOfInstances().at(-1)).toBe(api.services.volumes.dataOf(await rows()))
+  })
+  test('starts a service only once those that it needs are healthy, however long that takes', async () => {
+    const seen: string[][] = []
+    let asked = 0
+    api.fakes.engine.behave('shop/db:1', {
+      async exec() {
+        asked += 1
+        seen.push(await running())
+        return { exit_code: asked < 3 ? 1 : 0 }
+      },
+    })
+    expect((await restore()).status).toBe('succeeded')
+    expect(seen.slice(0, 3)).toEqual([['db'], ['db'], ['db']])
+    expect(await running()).toEqual(['db', 'web'])
+  })
+  test('starts a service again that ends while what it needs comes up', async () => {
+    api.fakes.engine.behave('shop/web:1', { start: 'exits' })
+    const { logs } = api.fakes.engine
+    api.fakes.engine.logs = (...given) => {
+      api.fakes.engine.behave('shop/web:1', {})
+      return logs(...given)
+    }
+    const { status, error } = await restore()
+    expect([status, error]).toEqual(['succeeded', null])
+    expect(await running()).toEqual(['db', 'web'])
+  })
+  test('leaves a service stopped that somebody has stopped', async () => {
+    await post(`/api/services/${(await service('web')).id}/stop`)
+    expect(await running()).toEqual(['db'])
+    expect((await restore()).status).toBe('succeeded')
+    expect(await running()).toEqual(['db'])
+  })
+  test('of data that its services cannot start with goes back to those from before', async () => {
+    const before = api.services.volumes.dataOf(await rows())
+    const { ensureRelease } = api.fakes.engine
+    api.fakes.engine.ensureRelease = async (spec, signal) => {
+      const [mount] = spec.process === 'db' ? (spec.mounts ?? []) : []
+      const is_new = mount?.kind === 'volume' && mount.volume_id !== before
+      const exec = () => {
+        api.fakes.clock.advance(1000)
+        return { exit_code: is_new ? 1 : 0 }
+      }
+      if (mount) api.fakes.engine.behave('shop/db:1', { exec })
+      return ensureRelease(spec, signal)
+    }
+    const { status, error } = await restore()
+    expect([status, error.message]).toEqual([
+      'failed',
+      expect.stringContaining('The service db did not become'),
+    ])
+    expect(api.services.volumes.dataOf(await rows())).toBe(before)
+    expect([await running(), dataOfInstances().at(-1)]).toEqual([['db', 'web'], before])
+  })
+})
+
+test('a compose app starts in the order that its file asks for after it was stopped', async () => {
+  await post(`/api/apps/${app_id}/stop`)
+  const seen: string[][] = []
+  api.fakes.engine.behave('shop/db:1', {
+    async exec() {
+      seen.push(await running())
+      return { exit_code: seen.length < 3 ? 1 : 0 }
+    },
+  })
+  await post(`/api/apps/${app_id}/start`)
+  expect(seen.slice(0, 3)).toEqual([['db'], ['db'], ['db']])
+  expect([(await show(`/api/apps/${app_id}`)).status, await running()]).toEqual(['running', ['db', 'web']])
+})
