@@ -80,7 +80,7 @@ const deployedApps = (use: Pick<DeploymentNeeds, 'apps'>): DeployedApps => ({
 function deployPorts(
   { modules, secrets, db }: Pick<Base, 'modules' | 'secrets' | 'db'>,
   use: DeploymentNeeds,
-): DeployPorts {
+): Omit<DeployPorts, 'leftByReconciler'> {
   const isTrusted = ({ id, commit_sha }: DeployedApp) => use.previews.isTrusted(id, commit_sha)
   return {
     wentLive: (app_id) => use.scaling.wentLive(app_id),
@@ -183,7 +183,7 @@ export function createDeploymentsDomain(base: Base, use: DeploymentNeeds): Deplo
         (release) => use.scaling.scaleOf(release),
       ),
       apps: deployedApps(use),
-      ports: deployPorts(base, use),
+      ports: { ...deployPorts(base, use), leftByReconciler: (id) => reconciler.left(id) },
       defaults: deploymentDefaults(() => use.settings.server()),
       work_directory: directories.work,
       uploads_directory: directories.uploads,

@@ -1,7 +1,7 @@
 import { ensureNetworks } from './release-workload.ts'
 import type { Release } from './releases.ts'
 import { NOTHING } from './routing.ts'
-import { drain, routeTo } from './serving.ts'
+import { drain, routeTo, untilAlone } from './serving.ts'
 import { startAgain, untilReadyAgain } from './stack/again.ts'
 import { endRelease, hasImages, makersOf, superviseAll } from './stack/ending.ts'
 import type { DeployedApp, DeployContext } from './work.ts'
@@ -67,6 +67,7 @@ export function createHolders(
     async halt(app_id: string, signal: AbortSignal): Promise<void> {
       const release = liveOfApp(app_id)
       if (!release) return
+      await untilAlone(context, app_id)
       await context.routing.serve(app_id, NOTHING)
       await drain(context, release, signal)
       await endRelease(engine, release, undefined)

@@ -5,6 +5,15 @@ import type { Release } from './releases.ts'
 import { NOTHING } from './routing.ts'
 import { targetOf, type DeployContext } from './work.ts'
 
+/**
+ * Resolves once only the job that asks makes and ends instances of the app. What was begun before it would bring back
+ * what the job has just ended, with the data of before.
+ */
+export async function untilAlone({ scaler, ports }: DeployContext, app_id: string): Promise<void> {
+  await scaler.interrupt(app_id)
+  await ports.leftByReconciler(app_id)
+}
+
 /** How long requests in flight may still use the old release. */
 const DRAIN_LIMIT_MS = 30_000
 const DRAIN_POLL_MS = 100

@@ -4,7 +4,7 @@ import { superviseAll } from './stack/ending.ts'
 import { contestedServices } from './stack/start.ts'
 import { ensureProcesses } from './release-workload.ts'
 import { NOTHING } from './routing.ts'
-import { drain, routeTo } from './serving.ts'
+import { drain, routeTo, untilAlone } from './serving.ts'
 import type { DeployStep, DeployContext } from './work.ts'
 
 /** Volumes that both releases write to and only one may. */
@@ -66,6 +66,7 @@ export async function stopPrevious(context: DeployContext, step: DeployStep): Pr
   const release = context.releases.find(step.state.release_id)!
   const previous = previousOf(context, step)
   if (!previous || previous.id === release.id || contested(previous, release).length === 0) return
+  await untilAlone(context, release.app_id)
   const instances = await context.engine.instances({ release_id: previous.id })
   if (instances.length === 0) return
   // Before anything is stopped, so that whatever happens next the undo knows of it.

@@ -110,6 +110,8 @@ export interface DeployPorts {
   sleepAgain(app_id: string): void
   /** Whether a job changes what runs of the app, so that nothing else may. */
   isHeld(app_id: string): boolean
+  /** Resolves once the reconciler, which may have begun before a job of the app did, makes nothing of it any more. */
+  leftByReconciler(app_id: string): Promise<void>
   /** The volume that a stack has under this name of its file, or had before. */
   stackVolume(app: DeployedApp, volume: string): { id: string; is_mounted: boolean } | undefined
   /** Volumes of a stack by their names in the file: they are made where they are missing. */

@@ -51,6 +51,22 @@ beforeEach(async () => {
 })
 afterEach(() => api.close())
 
+/** Holds the next call that makes instances of a process, as a slow engine does, until it is let go. */
+function holdMaking(process: string) {
+  const { ensureRelease } = api.fakes.engine
+  const { promise, resolve: letGo } = Promise.withResolvers<void>()
+  const held = Promise.withResolvers<void>()
+  api.fakes.engine.ensureRelease = async (spec, signal) => {
+    if (spec.process !== process) return ensureRelease(spec, signal)
+    api.fakes.engine.ensureRelease = ensureRelease
+    held.resolve()
+    await promise
+    return ensureRelease(spec, signal)
+  }
+  return { letGo, held: held.promise }
+}
+const instanceOf = async (process: string) =>
+  (await api.fakes.engine.instances({})).find((one) => one.process === process)!
 const dataOfInstances = () =>
   api.fakes.engine.calls
     .filter(({ method }) => method === 'ensureRelease')
@@ -116,6 +132,22 @@ describe('a restore of a compose app in place', () => {
     ])
     expect(api.services.volumes.dataOf(await rows())).toBe(before)
     expect([await running(), dataOfInstances().at(-1)]).toEqual([['db', 'web'], before])
+  })
+  test('is not undone by a reconciler that was about to bring back what had crashed before', async () => {
+    const { reconciler } = api.services.deployments
+    api.fakes.engine.vanish((await instanceOf('db')).id)
+    const { held, letGo } = holdMaking('db')
+    const pass = reconciler.reconcile()
+    await held
+    const answer = await api.as('owner').post(`/api/backups/${backup_id}/restore`, { mode: 'in_place' })
+    await expect
+      .poll(async () => (await show(`/api/system/jobs/${answer.body.data.job_id}`)).steps[2].status)
+      .toBe('running')
+    letGo()
+    await pass
+    await idle()
+    expect((await show(`/api/system/jobs/${answer.body.data.job_id}`)).status).toBe('succeeded')
+    expect(dataOfInstances().at(-1)).toBe(api.services.volumes.dataOf(await rows()))
   })
 })
 

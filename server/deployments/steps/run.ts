@@ -6,6 +6,7 @@ import type { Release } from '../releases.ts'
 import { containerSpec, ensureNetworks, ensureProcesses } from '../release-workload.ts'
 import { runToEnd } from '../run-to-end.ts'
 import { startStack } from '../stack/start.ts'
+import { untilAlone } from '../serving.ts'
 import { announceStopFirst, requireVolumes, stopPrevious } from '../stop-first.ts'
 import { exited, firstExit, verify } from '../verify.ts'
 import type { DeployStep, DeployContext } from '../work.ts'
@@ -99,7 +100,7 @@ function final(error: unknown): unknown {
 /** Starts the new instances beside the old ones, or after them where only one may write to a volume. */
 export async function startStep(context: DeployContext, step: DeployStep): Promise<void> {
   const release = releaseOf(context, step)
-  await context.scaler.interrupt(release.app_id)
+  await untilAlone(context, release.app_id)
   if (release.settings.stack) {
     const before = context.releases.find(step.state.previous?.release_id ?? '')
     return startStack(context, step, { release, before })

@@ -114,6 +114,8 @@ export function createWorkloadReconciler({
   let passing: Promise<void> | undefined
   let again = false
   const patience = createPatience()
+  /** Whose workload a pass makes just now. */
+  let at_work: { owner_id: string; done: Promise<unknown> } | undefined
   const kindOf = (kind: string | undefined) => kinds().find((known) => known.kind === kind)
 
   const pass = async () => {
@@ -138,7 +140,11 @@ export function createWorkloadReconciler({
       if (kind.busy(owner.id)) patience.forget(owner.id)
       if (!processes || kind.busy(owner.id) || patience.mustWait(owner.id)) continue
       try {
-        await restore({ engine, signal: stop.signal }, kind, { owner, processes }, instances)
+        const done = restore({ engine, signal: stop.signal }, kind, { owner, processes }, instances)
+        at_work = { owner_id: owner.id, done }
+        await done.finally(() => {
+          at_work = undefined
+        })
       } catch (error) {
         patience.note(owner.id, error)
         // A job that began meanwhile, such as a restore of what is missing, ends with the owner as it makes it.
@@ -227,6 +233,10 @@ export function createWorkloadReconciler({
   let timer: NodeJS.Timeout | undefined
   return {
     reconcile,
+    /** Resolves once no pass that began before makes anything for an owner: a job that has begun is let alone. */
+    async left(owner_id: string): Promise<void> {
+      if (at_work?.owner_id === owner_id) await at_work.done.catch(() => undefined)
+    },
     /** Whether the engine did not answer when it was asked last. */
     engineIsDown: () => engine_up === false,
     async start() {
