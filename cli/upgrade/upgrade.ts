@@ -8,11 +8,12 @@ import { isRunning, ownUrl, readiness } from '../server-here.ts'
 import { CommandError, createProgress, say } from '../terminal.ts'
 import { type Serving, servingPath } from './guarded-start.ts'
 import { fetchProgram, findSource, placeProgram } from './place.ts'
+import { createStillness, holderOf, signsOf } from './signs.ts'
 import { readTrial, type Trial, trialPath } from './trial.ts'
 
 const LOOK_MS = 50
-/** A minute to become ready, another for the way back, and some for slow disks. */
-const END_WITHIN_MS = 180_000
+/** So long nothing is seen of a program that nobody started again; a large database may take hours. */
+const STILL_MS = 180_000
 
 interface Build {
   build: string
@@ -89,12 +90,13 @@ function requireRights({ data_directory }: Config): void {
 /** Ends the old server, and waits for the end of the trial; answers how long nobody answered. */
 async function replace(config: Config, { pid }: Serving): Promise<{ trial: Trial; away_ms: number }> {
   const progress = createProgress(process.stderr)
-  const began = performance.now()
+  const { data_directory } = config
   let [gone, answered] = [0, 0]
   process.kill(pid, 'SIGTERM')
   progress.show('Starting the new program.')
-  while (performance.now() - began < END_WITHIN_MS) {
-    const trial = readTrial(config.data_directory)
+  const isStill = createStillness(STILL_MS, () => signsOf(data_directory))
+  while (!isStill()) {
+    const trial = readTrial(data_directory)
     const is_there = await fetch(`${ownUrl(config)}/healthz`).then(
       ({ ok }) => ok,
       () => false,
@@ -109,6 +111,10 @@ async function replace(config: Config, { pid }: Serving): Promise<{ trial: Trial
     await delay(LOOK_MS)
   }
   progress.end()
+  if (holderOf(data_directory) !== undefined)
+    throw new CommandError(
+      'Portreeve runs, and has come no further for three minutes; its log tells why. It goes on with the upgrade, or back, once it is started anew.',
+    )
   throw new CommandError(
     'Nothing started the program again. Start Portreeve as you always do: it then goes on with the upgrade, or back.',
   )
