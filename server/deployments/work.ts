@@ -242,6 +242,8 @@ export interface DeployState {
   build_key?: string
   plan?: BuildPlan
   release_id: string
+  /** Commands that began, which are not begun again, and those of them that ended well. */
+  commands?: Record<string, 'begun' | 'done'>
   /** What served before, to give traffic back to. */
   previous?: { deployment_id: string | null; release_id: string | null }
   switched?: boolean

@@ -1,4 +1,5 @@
 import { Fatal } from '#server/kernel/jobs/definition'
+import { begunOnce } from '../begun-once.ts'
 import { processesOf } from '../processes.ts'
 import { serviceSpec, workloadOf } from '../release-workload.ts'
 import type { Release, ReleaseService } from '../releases.ts'
@@ -111,25 +112,28 @@ async function runOneOff(
   const { trigger } = context.deployments.find(deployment_id)!
   if (trigger === 'rollback' || trigger === 'restart') return
   const { name } = service
-  const place = context.apps.get(app_id)
-  const { process: _one_off, ...spec } = serviceSpec(context.releases, release, place, service)
-  const share = context.apps.beyond(app_id, spec.limits)
-  const { tail, ...result } = await context.commands.run(place.project_id, share, share, () => {
-    context.logs.append(deployment_id, 'start', 'system', `Running the service ${name} to its end.`)
-    return runToEnd(
-      context,
-      step,
-      { ...spec, purpose: `service-${name}`, timeout_ms: ONE_OFF_TIMEOUT_MS },
-      { step: 'start', last: TAIL },
+  const what = { purpose: `service-${name}`, words: `the service ${name}` }
+  await begunOnce(context, step, what, async (onStarted) => {
+    const place = context.apps.get(app_id)
+    const { process: _one_off, ...spec } = serviceSpec(context.releases, release, place, service)
+    const share = context.apps.beyond(app_id, spec.limits)
+    const { tail, ...result } = await context.commands.run(place.project_id, share, share, () => {
+      context.logs.append(deployment_id, 'start', 'system', `Running the service ${name} to its end.`)
+      return runToEnd(
+        context,
+        step,
+        { ...spec, purpose: what.purpose, timeout_ms: ONE_OFF_TIMEOUT_MS, onStarted },
+        { step: 'start', last: TAIL },
+      )
+    })
+    if (result.exit_code === 0 && !result.timed_out) return
+    throw new Fatal(
+      result.timed_out ? 'release_timeout' : 'release_failed',
+      result.timed_out
+        ? `The service ${name} did not end within 15 minutes, and others wait for its end.`
+        : `The service ${name} exited with code ${result.exit_code}, and others wait for its success.`,
+      'Nothing was switched; the previous release serves on.',
+      tail,
     )
   })
-  if (result.exit_code === 0 && !result.timed_out) return
-  throw new Fatal(
-    result.timed_out ? 'release_timeout' : 'release_failed',
-    result.timed_out
-      ? `The service ${name} did not end within 15 minutes, and others wait for its end.`
-      : `The service ${name} exited with code ${result.exit_code}, and others wait for its success.`,
-    'Nothing was switched; the previous release serves on.',
-    tail,
-  )
 }

@@ -1,7 +1,7 @@
 import { Fatal } from '#server/kernel/jobs/definition'
 import { missingProgram, REMEMBERED, tellingLines } from '#server/platform/engine/build/telling-lines'
 import type { RunResult } from '#server/platform/engine/engine'
-import { classify } from '../classify.ts'
+import { begunOnce } from '../begun-once.ts'
 import type { Release } from '../releases.ts'
 import { containerSpec, ensureNetworks, ensureProcesses } from '../release-workload.ts'
 import { runToEnd } from '../run-to-end.ts'
@@ -30,7 +30,14 @@ export async function releaseStep(context: DeployContext, step: DeployStep): Pro
   await requireVolumes(context, release, app)
   announceStopFirst(context, step)
   if (!command || trigger === 'rollback' || trigger === 'restart') return step.skip()
-  const { tail, ...result } = await runReleaseCommand(context, step, release, command)
+  const what = { purpose: 'release', words: 'the release command' }
+  await begunOnce(context, step, what, async (onStarted) =>
+    requireWell(await runReleaseCommand(context, step, { release, command, onStarted })),
+  )
+}
+
+/** Throws why a release command did not end well. */
+function requireWell({ tail, ...result }: RunResult & { tail: string[] }): void {
   if (result.timed_out)
     throw new Fatal(
       'release_timeout',
@@ -64,8 +71,7 @@ export async function releaseStep(context: DeployContext, step: DeployStep): Pro
 function runReleaseCommand(
   context: DeployContext,
   step: DeployStep,
-  release: Release,
-  command: string,
+  { release, command, onStarted }: { release: Release; command: string; onStarted(): void },
 ): Promise<RunResult & { tail: string[] }> {
   const { deployment_id, app_id } = step.payload
   const app = context.apps.get(app_id)
@@ -75,26 +81,14 @@ function runReleaseCommand(
     // The command writes to the volumes of the app as well.
     await stopPrevious(context, step)
     context.logs.append(deployment_id, 'release', 'system', `Running the release command: ${command}`)
-    let is_started = false
-    const onStarted = () => {
-      is_started = true
-    }
     const once = { purpose: 'release', timeout_ms: RELEASE_TIMEOUT_MS, onStarted }
     return runToEnd(
       context,
       step,
       { ...spec, ...once, shell_command: command },
       { step: 'release', last: REMEMBERED },
-    ).catch((error: unknown) => {
-      throw is_started ? final(error) : error
-    })
+    )
   })
-}
-
-/** What began is not begun again for a fault of the engine: nobody knows how far it came. */
-function final(error: unknown): unknown {
-  const { kind, code, message, hint, log } = classify(error)
-  return kind === 'system' ? new Fatal(code, message, hint, log, { cause: error }) : error
 }
 
 /** Starts the new instances beside the old ones, or after them where only one may write to a volume. */
