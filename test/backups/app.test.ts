@@ -218,6 +218,35 @@ describe('a restore of an app in place', () => {
   })
 })
 
+describe('a restore of an app whose database another restore has begun meanwhile', () => {
+  it('changes nothing, says why, and leaves that one to its end', async () => {
+    const of_app = (await backUp()).id
+    const of_database = (await post('/api/backups', { target: 'database', target_id: database_id })).id
+    volumes.held.set(volume_id, 'CHANGED')
+    const [is_loading, go_on] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
+    server.onLoad = () => {
+      is_loading.resolve()
+      return go_on.promise
+    }
+    const ask = async (id: string) =>
+      (await api.as('owner').post(`/api/backups/${id}/restore`, { mode: 'in_place' })).body.data.job_id
+    let other = ''
+    volumes.onWrite = async () => {
+      other = await ask(of_database)
+      await is_loading.promise
+    }
+    const mine = await ask(of_app)
+    const jobOf = (id: string) => show(`/api/system/jobs/${id}`)
+    await expect.poll(async () => (await jobOf(mine)).status).toBe('failed')
+    expect((await jobOf(mine)).error.message).toBe('Cannot restore a database while it is restoring.')
+    expect([(await show(`/api/databases/${database_id}`)).status, held()]).toEqual(['restoring', 'CHANGED'])
+    go_on.resolve()
+    await api.services.jobs.idle()
+    expect((await jobOf(other)).status).toBe('succeeded')
+    expect((await show(`/api/databases/${database_id}`)).status).toBe('running')
+  })
+})
+
 describe('a restore of an app as a new one', () => {
   it('makes app, volume and database beside the present ones, joined as these are', async () => {
     const { id } = await backUp()

@@ -10,8 +10,8 @@ export interface PretendedVolumes {
   failing: Map<'read' | 'write' | 'count', FakeExecOutcome>
   /** Called while a volume is read. */
   onRead?: () => void
-  /** Called while one is written. */
-  onWrite?: () => void
+  /** Called while one is written, which ends no sooner than what it promises. */
+  onWrite?: () => void | Promise<void>
 }
 
 function kindOf(command: readonly string[]) {
@@ -22,12 +22,16 @@ function kindOf(command: readonly string[]) {
 /** Lets the container that reads and writes volumes find texts in them in the place of files. */
 export function pretendVolumes(api: TestApi): PretendedVolumes {
   const pretended: PretendedVolumes = { held: new Map(), failing: new Map() }
-  const exec = ({ command }: ExecSpec, input: Buffer, { mounts = [] }: ContainerSpec): FakeExecOutcome => {
+  const exec = async (
+    { command }: ExecSpec,
+    input: Buffer,
+    { mounts = [] }: ContainerSpec,
+  ): Promise<FakeExecOutcome> => {
     const [mount] = mounts
     const id = mount?.kind === 'volume' ? mount.volume_id : ''
     const kind = kindOf(command)
     if (kind === 'read') pretended.onRead?.()
-    if (kind === 'write') pretended.onWrite?.()
+    if (kind === 'write') await pretended.onWrite?.()
     const failure = pretended.failing.get(kind)
     if (failure) return failure
     const text = pretended.held.get(id) ?? ''

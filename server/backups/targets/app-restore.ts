@@ -18,7 +18,14 @@ import { dataFor, emptyPlace } from './volume.ts'
 /** Where each part of an archive goes; settled once, before anything is made. */
 interface Plan {
   volumes: { name: string; id: string; data_id: string; new_name: string }[]
-  databases: { name: string; id: string; restore_id: string; new_name: string }[]
+  databases: {
+    name: string
+    id: string
+    restore_id: string
+    new_name: string
+    /** In place: whether this restore has the database, which another one may have before. Absent in older plans. */
+    begun?: boolean
+  }[]
 }
 const LONGEST_DATABASE = 40
 const LONGEST_VOLUME = 63
@@ -41,8 +48,11 @@ export function createAppRestore(
     const { engine = null, version = null } = row ?? {}
     return { ...request, target_id: id, restore_id, name, engine, version, prepared: undefined }
   }
+  /** Databases that this restore has in hand: what another one does to the rest is left to that. */
   const eachDatabase = (request: RestoreRequest) =>
-    planIn(request).databases.map((one) => requestFor(request, one))
+    planIn(request)
+      .databases.filter(({ begun }) => begun !== false)
+      .map((one) => requestFor(request, one))
   /** What of an archive comes back where it is restored. */
   const within = ({ project_id }: RestoreRequest, copy: AppCopy) =>
     withinProject(copy, project_id, (id) => ports().volumes.find(id)?.project_id)
@@ -85,13 +95,29 @@ export function createAppRestore(
         if (mode === 'in_place' && !found) throw missing('database', name)
         const id = mode === 'in_place' ? found!.id : newId('db')
         const new_name = free(name, databases.isNameTaken(project_id, name), LONGEST_DATABASE)
-        return [{ name, id, restore_id: newId('job'), new_name }]
+        const in_hand = mode === 'in_place' ? { begun: false } : {}
+        return [{ name, id, restore_id: newId('job'), new_name, ...in_hand }]
       }),
     }
     const held = [...plan.volumes, ...plan.databases].map(({ id }) => id)
     if (parts?.some((id) => !held.includes(id)))
       throw new Fatal('changed', `The backup of ${app.name} was made before this was part of it.`)
     return plan
+  }
+  /** Takes a database in hand; throws while another restore, or something else, has it. */
+  function take(part: RestoreRequest, one: Plan['databases'][number], remember: () => void): void {
+    const is_restored = ports().databases.find(one.id)?.status === 'restoring'
+    if (is_restored && one.begun !== false) return
+    const before = one.begun
+    one.begun = true
+    remember()
+    try {
+      database.begin(part)
+    } catch (error) {
+      one.begun = before
+      remember()
+      throw error
+    }
   }
   /** Rows for a new app and its parts; what an attempt before this one made is left alone. */
   async function make(
@@ -196,8 +222,7 @@ export function createAppRestore(
           await files.write(place, bytes, signal)
         } else if (server) {
           const part = requestFor(request, server)
-          if (request.mode === 'in_place' && ports().databases.find(server.id)?.status !== 'restoring')
-            database.begin(part)
+          if (request.mode === 'in_place') take(part, server, () => remember(plan))
           await database.prepare(
             part,
             () => bytes,
