@@ -8,6 +8,7 @@ import {
 import { has_session, me, openSession } from '@/api/session'
 import { password_due } from '@/api/client'
 import { appTabs, type Feature, features, projectTabs, type Tab } from '@/shell/feature'
+import { nextPage } from '@/lib/next-page'
 import { untilTall } from '@/lib/tall'
 import { isLostPage, openLostPage, wantPage } from '@/shell/lost-page'
 
@@ -60,6 +61,8 @@ router.beforeEach(async (to) => {
       }
     }
   }
+  // Whoever is logged in, in another tab, has nothing to do there.
+  if (to.path === '/login' && me.value) return nextPage(to.query.next)
   if (to.meta.open) return true
   if (!me.value) return { path: '/login', query: to.fullPath === '/' ? {} : { next: to.fullPath } }
   if (password_due.value && to.path !== '/password') return { path: '/password' }

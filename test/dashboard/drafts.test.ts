@@ -1,12 +1,20 @@
 import { describe, expect, it } from 'vitest'
 import { effectScope, nextTick, ref } from 'vue'
-import { keepDrafts, useDraft } from '@/lib/drafts'
+import { keepDrafts, keepDraftsOf, useDraft } from '@/lib/drafts'
 
 const stored = new Map<string, string>()
+let is_full = false
 keepDrafts({
   getItem: (key) => stored.get(key) ?? null,
-  setItem: (key, text) => void stored.set(key, text),
+  setItem(key, text) {
+    if (is_full) throw new DOMException('It is full.', 'QuotaExceededError')
+    stored.set(key, text)
+  },
   removeItem: (key) => void stored.delete(key),
+  key: (at) => [...stored.keys()][at] ?? null,
+  get length() {
+    return stored.size
+  },
 })
 let number = 0
 const newKey = () => `form-${(number += 1)}`
@@ -50,6 +58,35 @@ describe('a form', () => {
     await nextTick()
     first.leave()
     expect(open(key, () => ({ name: 'shop' })).draft.value).toEqual({ name: 'typed' })
+  })
+  it('goes on, and ends with the page, where the browser has no room to keep it', async () => {
+    const key = newKey()
+    const { draft } = open(key, () => ({ name: 'shop' }))
+    is_full = true
+    draft.value!.name = 'typed'
+    await nextTick()
+    is_full = false
+    expect([draft.value, stored.has(`draft:${key}`)]).toEqual([{ name: 'typed' }, false])
+  })
+  it('is not there for whoever logs in next, in this tab or after a logout', async () => {
+    const type = async () => {
+      const key = newKey()
+      const { draft, leave } = open(key, () => ({ name: 'shop' }))
+      draft.value!.name = 'typed'
+      await nextTick()
+      leave()
+      return key
+    }
+    keepDraftsOf('usr_1')
+    const first = await type()
+    keepDraftsOf('usr_1')
+    expect(open(first, () => ({ name: 'shop' })).draft.value).toEqual({ name: 'typed' })
+    keepDraftsOf('usr_2')
+    expect(open(first, () => ({ name: 'shop' })).draft.value).toEqual({ name: 'shop' })
+    const second = await type()
+    keepDraftsOf(undefined)
+    expect([...stored.keys()]).toEqual([])
+    expect(open(second, () => ({ name: 'shop' })).draft.value).toEqual({ name: 'shop' })
   })
   it('is kept over a reload, but for its secrets', async () => {
     const key = newKey()

@@ -8,7 +8,7 @@ class FakeSocket {
   sent: { type: string; channel?: string; after?: string }[] = []
   onopen?: () => void
   onmessage?: (event: { data: string }) => void
-  onclose?: () => void
+  onclose?: (event: { code: number }) => void
   constructor() {
     FakeSocket.all.push(this)
   }
@@ -17,7 +17,7 @@ class FakeSocket {
   }
   close() {
     this.readyState = 3
-    this.onclose?.()
+    this.onclose?.({ code: 1006 })
   }
   open() {
     this.readyState = 1

@@ -1,6 +1,6 @@
 import { onScopeDispose, type MaybeRefOrGetter, toValue, watch } from 'vue'
-import { type Frame, listen, onReopened } from './live.ts'
-import { query_client, refresh } from './queries.ts'
+import { type Frame, listen, onReopened, onShut } from './live.ts'
+import { refresh } from './queries.ts'
 import type { Me } from './session.ts'
 
 /** Most channels that one connection may have, less some for logs and single pages. */
@@ -27,19 +27,20 @@ function gather({ type }: Frame): void {
 
 /**
  * Keeps every list and page up to date with what the user may see. Returns what ends it.
- * @param rights hears that somebody changed what the user is or may.
+ * @param reread hears that what the user is or may has changed, or may have while nobody followed.
+ * @param look hears that the session may have ended.
  */
-export function followEverything(me: Me, rights: () => void): () => void {
+export function followEverything(me: Me, reread: () => void, look: () => void): () => void {
   const names =
     me.role === 'admin' ? ['system'] : me.projects.slice(0, MOST_PROJECTS).map(({ id }) => `projects/${id}`)
   const ends = [...names, 'account'].map((name) => listen(name, gather))
   ends.push(
     listen('account', ({ type }) => {
-      if (type.startsWith('member.') || type.startsWith('project.')) rights()
+      if (type.startsWith('member.') || type.startsWith('project.')) reread()
     }),
   )
   // What was missed may be more than the server keeps.
-  ends.push(onReopened(() => void query_client.invalidateQueries()))
+  ends.push(onReopened(reread), onShut(look))
   return () => ends.forEach((end) => end())
 }
 

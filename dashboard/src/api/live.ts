@@ -17,12 +17,15 @@ interface Channel {
 const FIRST_WAIT_MS = 500
 const LONGEST_WAIT_MS = 20_000
 const PING_MS = 25_000
+/** Code with which the server ends the connection of a session that is no more. */
+const UNAUTHORIZED = 4401
 
 /** Whether what is shown follows the server. */
 export const live_state = ref<'off' | 'open' | 'lost'>('off')
 
 const channels = new Map<string, Channel>()
 const reopened = new Set<() => void>()
+const shut = new Set<() => void>()
 /** Channels that are open for this connection alone: a lost connection ends them. */
 const sessions = new Map<string, Listener>()
 let socket: WebSocket | undefined
@@ -72,7 +75,9 @@ function connect(): void {
   if (!wanted || (socket && socket.readyState <= WebSocket.OPEN)) return
   const opening = new WebSocket(`${location.protocol === 'https:' ? 'wss' : 'ws'}://${location.host}/api/ws`)
   socket = opening
+  let was_open = false
   opening.onopen = () => {
+    was_open = true
     const again = attempts > 0
     attempts = 0
     live_state.value = 'open'
@@ -80,17 +85,27 @@ function connect(): void {
     if (again) for (const listener of reopened) listener()
   }
   opening.onmessage = ({ data }) => hear(String(data))
-  opening.onclose = () => {
+  opening.onclose = ({ code }) => {
     if (socket !== opening) return
     for (const [channel, listener] of sessions)
       listener({ type: 'exit', channel, cursor: null, data: { reason: 'connection_lost', exit_code: null } })
     sessions.clear()
     waitAndConnect()
+    // Of an answer that let none begin, a browser tells no reason.
+    if (!was_open || code === UNAUTHORIZED) for (const listener of shut) listener()
   }
 }
 
+/** Connects at once instead of at the next try, where the connection is lost. */
+export function connectNow(): void {
+  if (live_state.value === 'lost') connect()
+}
+/** Tries no more until `connectNow`: it would be refused. */
+export function pauseLive(): void {
+  clearTimeout(timer)
+}
 const wake = () => {
-  if (document.visibilityState === 'visible' && live_state.value === 'lost') connect()
+  if (document.visibilityState === 'visible') connectNow()
 }
 
 /** Opens the connection, and keeps it open until `stopLive`. */
@@ -120,6 +135,12 @@ export function stopLive(): void {
 export function onReopened(listener: () => void): () => void {
   reopened.add(listener)
   return () => reopened.delete(listener)
+}
+
+/** Hears when the server did not want the connection: the session may have ended. */
+export function onShut(listener: () => void): () => void {
+  shut.add(listener)
+  return () => shut.delete(listener)
 }
 
 /**

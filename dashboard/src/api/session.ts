@@ -1,9 +1,11 @@
 import { computed, shallowRef } from 'vue'
+import { keepDraftsOf } from '@/lib/drafts'
+import { tell } from '@/lib/toasts'
 import { answerOf, api, forgetCsrf, password_due, session_ended } from './client.ts'
-import { ApiFault } from './fault.ts'
+import { ApiFault, sentenceOf } from './fault.ts'
 import { followEverything } from './follow.ts'
 import type { paths } from './generated/schema.d.ts'
-import { startLive, stopLive } from './live.ts'
+import { connectNow, pauseLive, startLive, stopLive } from './live.ts'
 import { query_client } from './queries.ts'
 
 export type Me = paths['/api/auth/me']['get']['responses'][200]['content']['application/json']['data']
@@ -33,26 +35,53 @@ let unfollow: (() => void) | undefined
 /** Reads again what the user may see, once somebody changed it; what was told meanwhile nobody followed. */
 const reread = () =>
   void openSession().then(
-    () => query_client.invalidateQueries(),
+    (user) => user && query_client.invalidateQueries(),
     () => undefined,
   )
 
+/** Looks whether the session is still there; a dialog asks to log in again where it is not. */
+const look = () =>
+  void openSession().then(
+    () => session_ended.value && pauseLive(),
+    () => undefined,
+  )
+
+/** Tabs of one browser have one session: each tells the others that it logged in or out. */
+let tabs: BroadcastChannel | undefined
+function otherTabs(): BroadcastChannel {
+  if (tabs) return tabs
+  tabs = new BroadcastChannel('session')
+  tabs.onmessage = reread
+  return tabs
+}
+
 /** Reads who is logged in, and begins to follow what they may see. */
 export async function openSession(): Promise<Me | undefined> {
+  const before = me.value?.id
+  forgetCsrf()
   try {
     const { data } = await answerOf(api.GET('/api/auth/me'))
+    // Somebody else, who must not see what was read for the one before, nor act under that one's pages.
+    if (before !== undefined && before !== data.id) {
+      location.assign('/')
+      return undefined
+    }
     me.value = data
+    keepDraftsOf(data.id)
     session_ended.value = false
     password_due.value = data.password_change_required
     if (!password_due.value) {
       startLive()
-      unfollow?.()
-      unfollow = followEverything(data, reread)
+      otherTabs()
+      const unfollowBefore = unfollow
+      unfollow = followEverything(data, reread, look)
+      unfollowBefore?.()
     }
     return data
   } catch (error) {
     if (error instanceof ApiFault && error.code === 'UNAUTHORIZED') {
-      session_ended.value = false
+      // Before the first page nothing can be lost: the login stands in its place.
+      if (before === undefined) session_ended.value = false
       return undefined
     }
     throw error
@@ -66,23 +95,32 @@ export interface Login {
 }
 /** Logs in with the cookie of this browser; the token is not kept. */
 export async function logIn(given: Login): Promise<Me | undefined> {
-  const before = me.value?.id
   await api.POST('/api/auth/login', { body: given })
-  forgetCsrf()
   const user = await openSession()
-  // Somebody else must not see what was read for the one before.
-  if (before !== undefined && before !== user?.id) location.assign('/')
-  else await query_client.invalidateQueries()
+  otherTabs().postMessage('in')
+  connectNow()
+  await query_client.invalidateQueries()
   return user
 }
 
-export async function logOut(): Promise<void> {
-  await api.POST('/api/auth/logout').catch(() => undefined)
+/** Ends the session; false when it could not be ended, which must not look as if it had. */
+export async function logOut(): Promise<boolean> {
+  try {
+    await api.POST('/api/auth/logout')
+  } catch (fault) {
+    if (!(fault instanceof ApiFault) || fault.code !== 'UNAUTHORIZED') {
+      tell('bad', `You are still logged in: ${sentenceOf(fault)}`)
+      return false
+    }
+  }
+  otherTabs().postMessage('out')
   unfollow?.()
   stopLive()
   forgetCsrf()
+  keepDraftsOf(undefined)
   query_client.clear()
   location.assign('/login')
+  return true
 }
 
 /** Keeps a setting of the dashboard with the user. */

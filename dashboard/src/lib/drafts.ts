@@ -6,15 +6,27 @@ interface Draft {
   value: unknown
 }
 /** What drafts are kept in between two loads of the page. */
-export type Keep = Pick<Storage, 'getItem' | 'setItem' | 'removeItem'>
+export type Keep = Pick<Storage, 'getItem' | 'setItem' | 'removeItem' | 'key' | 'length'>
 
 const PREFIX = 'draft:'
+const OWNER = 'drafts-of'
 const drafts = reactive(new Map<string, Draft>())
 let keep: Keep | undefined
 
 /** Lets drafts survive a reload of this tab. */
 export function keepDrafts(storage: Keep): void {
   keep = storage
+}
+
+/** Says whose drafts are kept from now on: what somebody else left in this tab is nobody's business. */
+export function keepDraftsOf(person: string | undefined): void {
+  if (!keep || keep.getItem(OWNER) === (person ?? null)) return
+  const { length } = keep
+  const keys = Array.from({ length }, (_, at) => keep?.key(at) ?? '')
+  for (const key of keys) if (key.startsWith(PREFIX)) keep.removeItem(key)
+  drafts.clear()
+  if (person === undefined) keep.removeItem(OWNER)
+  else keep.setItem(OWNER, person)
 }
 
 function remembered(key: string): Draft | undefined {
@@ -73,7 +85,12 @@ export function useDraft<T extends object>(
       if (!dirty.value) return keep.removeItem(PREFIX + toValue(key))
       const open = copy(draft.value) as Record<string, unknown>
       for (const field of secret) open[field] = ''
-      keep.setItem(PREFIX + toValue(key), JSON.stringify({ base: draft.base, value: open }))
+      try {
+        keep.setItem(PREFIX + toValue(key), JSON.stringify({ base: draft.base, value: open }))
+      } catch {
+        // There is no room for it: then it ends with the page, which must not fail by it.
+        keep.removeItem(PREFIX + toValue(key))
+      }
     },
   )
   return reactive({
