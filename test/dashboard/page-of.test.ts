@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { everyPage } from '@/features/variables/place'
+import { everyPage } from '@/api/every-page'
 import { pageOf } from '@/lib/page-of'
 
 const rows = (count: number) => Array.from({ length: count }, (_, n) => n)

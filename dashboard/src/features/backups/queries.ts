@@ -1,5 +1,6 @@
 import { computed } from 'vue'
 import { api } from '@/api/client'
+import { wholeList } from '@/api/every-page'
 import { useRead } from '@/api/queries'
 import { is_admin } from '@/api/session'
 
@@ -68,5 +69,5 @@ export const useDestinations = () =>
   useRead(
     ['storage_provider'],
     () => ['destinations'],
-    (signal) => api.GET('/api/storage-providers', { signal }),
+    (signal) => wholeList((query) => api.GET('/api/storage-providers', { params: { query }, signal })),
   )

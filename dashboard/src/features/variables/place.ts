@@ -1,4 +1,5 @@
-import { answerOf, api, type Schemas } from '@/api/client'
+import { api, type Schemas } from '@/api/client'
+import { everyPage, type Page, PER_PAGE } from '@/api/every-page'
 
 export type Variable = Schemas['Variable']
 export type SharedVariable = Schemas['SharedVariable']
@@ -21,30 +22,12 @@ export interface Place {
   reveal?(key: string): Promise<{ data?: { data: { value: string } } }>
 }
 
-/** One answer of a list. */
-export interface Page<Row> {
-  data: Row[]
-  /** Rows of the whole list. */
-  total: number
-  pages: number
-}
 /** How a list is read. */
 export interface Reading<Row> {
   signal?: AbortSignal
   /** Gets the first answer, while the others are still asked for. */
   onFirst?: (page: Page<Row>) => void
 }
-/** All rows of a list: the first page says how many there are, and the others are asked for together. */
-export async function everyPage<Row>(
-  ask: (page: number) => Promise<{ data?: Page<Row> }>,
-  onFirst?: (page: Page<Row>) => void,
-): Promise<Row[]> {
-  const first = await answerOf(ask(1))
-  onFirst?.(first)
-  const others = Array.from({ length: first.pages - 1 }, (_, at) => answerOf(ask(at + 2)))
-  return [first, ...(await Promise.all(others))].flatMap(({ data }) => data)
-}
-const PER_PAGE = 100
 const signalOf = (signal?: AbortSignal) => (signal ? { signal } : {})
 
 /** All variables of an app: a diff needs every one of them, and an app has a thousand at most. */

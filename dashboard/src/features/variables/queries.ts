@@ -1,7 +1,8 @@
 import { computed, type MaybeRefOrGetter, type Ref, shallowRef, toValue } from 'vue'
 import { api, type Schemas } from '@/api/client'
+import { type Page, wholeList } from '@/api/every-page'
 import { type About, readAhead, useRead } from '@/api/queries'
-import { type Page, type Reading, readShared, readVariables } from './place.ts'
+import { type Reading, readShared, readVariables } from './place.ts'
 
 /** A list that takes several answers: all of its rows in `data`, and until they are there some in `first`. */
 function createRows<Row>(
@@ -41,7 +42,9 @@ export const useLinked = (app_id: () => string) =>
     ['database', 'app'],
     () => ['linked-databases', app_id()],
     (signal) =>
-      api.GET('/api/databases', { params: { query: { app_id: [app_id()], per_page: 100 } }, signal }),
+      wholeList((page) =>
+        api.GET('/api/databases', { params: { query: { app_id: [app_id()], ...page } }, signal }),
+      ),
   )
 
 const usePlan = (id: () => string | undefined, enabled: () => boolean) =>

@@ -1,5 +1,6 @@
 import { computed, type ComputedRef } from 'vue'
 import { api, type Schemas } from '@/api/client'
+import { wholeList } from '@/api/every-page'
 import { useRead } from '@/api/queries'
 
 /** Whether a webhook of a forge tells of pushes to an app; undefined while nobody knows. */
@@ -11,8 +12,10 @@ export function useIsPushTold(
     ['webhook'],
     () => ['push-hooks', app().project_id],
     (signal) => {
-      const query = { kind: ['git' as const], project_id: [app().project_id], per_page: 100 }
-      return api.GET('/api/webhooks', { params: { query }, signal })
+      const query = { kind: ['git' as const], project_id: [app().project_id] }
+      return wholeList((page) =>
+        api.GET('/api/webhooks', { params: { query: { ...query, ...page } }, signal }),
+      )
     },
     { enabled },
   )
