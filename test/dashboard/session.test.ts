@@ -108,6 +108,13 @@ it('a page whose session was ended elsewhere asks to log in again and tries no m
   await session.logIn({ email: 'a@example.com', password: 'secret' })
   expect([client.session_ended.value, FakeSocket.all.length]).toEqual([false, tries + 1])
 })
+it('it still does so after the rights of its person were read again', async () => {
+  await session.openSession()
+  person = undefined
+  newest().close(4401)
+  await settled()
+  expect(client.session_ended.value).toBe(true)
+})
 it('a page whose connection is refused after it was lost learns that its session ended meanwhile', async () => {
   newest().close(1006)
   await settled()

@@ -581,6 +581,26 @@ describe('the dashboard', () => {
     await context.close()
   })
 
+  it('asks every tab to log in again after a logout in one, and shows nothing of one person to the next', async () => {
+    const { cookie } = await enter(portreeve, ADMIN.email, ADMIN.password)
+    const { page, open, context } = await visit(browser, portreeve, WIDE, cookie)
+    await open(`/apps/${samples.apps}`)
+    const second = await context.newPage()
+    await second.goto(portreeve.url)
+    await second.getByRole('button', { name: 'Log out' }).click()
+    await second.waitForURL('**/login')
+    await page.getByRole('dialog', { name: 'Log in again' }).waitFor()
+    // Somebody else logs in, and comes back to this tab.
+    await context.addCookies([{ name: 'session', value: outsider.cookie, url: portreeve.url }])
+    await page.evaluate(() => document.dispatchEvent(new Event('visibilitychange')))
+    await page.getByText('You are in no project yet').waitFor()
+    expect(await page.getByRole('navigation').getByText('Audit log').count()).toBe(0)
+    await page.keyboard.press('Control+k')
+    await page.getByRole('option', { name: /^Overview/ }).waitFor()
+    expect(await page.getByRole('option', { name: /Recent$/ }).count()).toBe(0)
+    await context.close()
+  })
+
   it('is small: at most 150 kB before the first page, and 60 kB for any page, compressed', () => {
     const root = join(ROOT, '.output/public')
     const manifest = JSON.parse(readFileSync(join(root, '.vite/manifest.json'), 'utf8')) as Record<
