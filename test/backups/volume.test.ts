@@ -146,7 +146,10 @@ describe('a container beside a volume that the engine did not remove', () => {
     const { id: backup_id } = await backUp()
     const before = engineVolumes()
     let writes = 0
-    volumes.onWrite = () => (writes += 1) === 1 && api.fakes.engine.failNext('removeRelease')
+    volumes.onWrite = () => {
+      writes += 1
+      if (writes === 1) api.fakes.engine.failNext('removeRelease')
+    }
     await post(`/api/backups/${backup_id}/verify`)
     expect((await show(`/api/backups/${backup_id}`)).verification.status).toBe('succeeded')
     expect(engineVolumes()).toEqual(before)
