@@ -100,13 +100,16 @@ describe('F34: receivers that refuse, hang, fail, drip, never end or lead elsewh
   it('hold up no deployment and no other receiver, and each attempt is in the log with its class only', async () => {
     const ids: Record<string, string> = {}
     for (const [name, url] of Object.entries(urls)) ids[name] = await create(url)
+    const begin = performance.now()
     const tests = Object.values(ids).map((id) => api.as('developer').post(`/api/webhooks/${id}/test`))
     await api.as('developer').post('/api/apps', { name: 'shop', git_url: SHOP_URL, soak_seconds: 0 })
     await api.services.jobs.idle()
     expect((await api.as('viewer').get('/api/deployments')).body.data[0].status).toBe('live')
     // Both the test and the event have arrived before those that hang were given up.
     await poll(() => arrived === 2)
-    expect(await log(ids.hangs!)).toMatchObject([{ status: 'pending', attempts: 0 }])
+    const waiting = await log(ids.hangs!)
+    // A machine that stood still for as long as a receiver may take says nothing about the order.
+    if (performance.now() - begin < 9_000) expect(waiting).toMatchObject([{ status: 'pending', attempts: 0 }])
     await api.services.webhooks.sender.idle()
     const logs = Object.fromEntries(
       await Promise.all(Object.entries(ids).map(async ([name, id]) => [name, (await log(id))[0]])),
