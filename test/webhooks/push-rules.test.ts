@@ -75,13 +75,14 @@ describe('watch paths', () => {
     [`${'a/'.repeat(100)}b`, [`${'**/a/'.repeat(40)}x`], false],
     ['a'.repeat(40), ['+(a|aa|aaa)b'], false],
     ['b', ['{a,b}'.repeat(40)], false],
-    ['a'.repeat(200_000), ['*a*b'], false],
-    ['a/'.repeat(100_000), ['*a**/b', '**/x*b'], false],
+    ['a'.repeat(20_000), ['*a*b'], false],
+    ['a/'.repeat(5_000), ['*a**/b', '**/x*b'], false],
   ])('%s with %j: %s', (file, patterns, watched) => expect(isWatched([file], patterns)).toBe(watched))
 })
 
 it.each([
   ['files', ['a'.repeat(200_000)], Array.from({ length: 100 }, () => `${'*a'.repeat(100)}b`)],
+  ['wildcards', ['a'.repeat(6_000)], ['**a'.repeat(100)]],
   ['patterns', ['b'], Array.from({ length: 100 }, () => `${'a'.repeat(150)}{${','.repeat(60)}}`)],
   ['many apps', ['b'], Array.from({ length: 100 }, () => 'ab'.repeat(128))],
 ])('what takes too long to compare, by its %s, is taken to be watched', (_, files, patterns) => {

@@ -2,6 +2,7 @@ import { constants, type Stats } from 'node:fs'
 import { lstat, open, readdir, readlink } from 'node:fs/promises'
 import { join } from 'node:path'
 import { EngineError } from '../engine.ts'
+import { createPace } from '#server/kernel/pace'
 import { type IgnoreRules, parseIgnoreRules, type Verdict } from './ignore-patterns.ts'
 
 /** One thing of a build context that is sent. Devices, sockets and pipes never are. */
@@ -58,6 +59,7 @@ export async function readRules(context: string): Promise<IgnoreRules> {
  */
 export async function* walkContext(context: string): AsyncGenerator<ContextEntry> {
   const rules = await readRules(context)
+  const pace = createPace('contexts')
   let count = 0
 
   /** `folders` are excluded parents that are sent only if something in them is. */
@@ -84,7 +86,7 @@ export async function* walkContext(context: string): AsyncGenerator<ContextEntry
         )
       const entry = await describe(context, path)
       if (!entry) continue
-      const verdict = rules.judge(path, parent)
+      const verdict = await rules.judgeInPieces(pace, path, parent)
       const { excluded } = verdict
       if (excluded && !(entry.kind === 'folder' && rules.has_exceptions)) continue
       if (excluded) folders.push(entry)

@@ -101,6 +101,14 @@ describe('.dockerignore', () => {
   })
 })
 
+test('patterns that take long are compared with a rest after each', async () => {
+  const rules = parseIgnoreRules(Array.from({ length: 40 }, (_, n) => `*a*b*${n}`).join('\n'))
+  let rests = 0
+  const pace = { rest: () => Promise.resolve(void (rests += 1)), pause: async () => {} }
+  expect(await rules.judgeInPieces(pace, 'xaxbx7')).toEqual(rules.judge('xaxbx7'))
+  expect(rests).toBe(40)
+})
+
 describe('a build context', () => {
   async function walk(files: string[], ignore = ''): Promise<string[]> {
     const folder = mkdtempSync(join(tmpdir(), 'portreeve-walk-'))
@@ -119,6 +127,7 @@ describe('a build context', () => {
   test.each([
     ['too many patterns', ['a'], 'x\n'.repeat(2100), /too many patterns/],
     ['too many wildcards', ['a'], `${'*a'.repeat(200)}\n`.repeat(20), /too many wildcards/],
+    ['many wildcards in one pattern', ['a'], '**a'.repeat(150), /too many wildcards/],
     [
       'names that may end anywhere',
       ['a'],
