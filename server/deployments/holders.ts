@@ -83,6 +83,8 @@ export function createHolders(
       if (AT_REST.has(app.status)) return
       // On another machine than before nothing of it is here: a deployment makes it.
       if (!(await hasImages(engine, release))) return
+      // It saw the instances end that only the app's own job keeps it away from, and knew the data of before.
+      await untilAlone(context, app_id)
       await ensureNetworks(engine, release, app)
       const again = { release, stopped: context.ports.services.stopped(app_id) }
       try {

@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { createTestApi, type TestApi } from '#test/support/api'
+import { commitShop, SHOP_URL } from '#test/support/shop'
 import { type PretendedVolumes, pretendVolumes } from '../backups/pretend-volumes.ts'
 
 const COMPOSE = `services:
@@ -149,6 +150,55 @@ describe('a restore of a compose app in place', () => {
     expect((await show(`/api/system/jobs/${answer.body.data.job_id}`)).status).toBe('succeeded')
     expect(dataOfInstances().at(-1)).toBe(api.services.volumes.dataOf(await rows()))
   })
+})
+
+test('an app that shares a volume is not left on the data from before a restore by a reconciler that saw it end', async () => {
+  commitShop(api, 'one')
+  const shared = (await post('/api/volumes', { name: 'shared', access: 'shared' })).id
+  const ids: string[] = []
+  for (const name of ['one', 'two']) {
+    const { id } = await post('/api/apps', { name, git_url: SHOP_URL, soak_seconds: 0 })
+    await post(`/api/apps/${id}/mounts`, { path: '/data', volume_id: shared })
+    await post(`/api/apps/${id}/deploy`)
+    ids.push(id)
+  }
+  const made = (await post('/api/backups', { target: 'volume', target_id: shared })).id
+  const { engine } = api.fakes
+  const { removeRelease, ensureRelease } = engine
+  const before = api.services.volumes.dataOf(shared)
+  let pass: Promise<void> | undefined
+  let other = ''
+  engine.removeRelease = async (...given) => {
+    const ended = (await engine.instances({ release_id: given[0] })).map(({ owner }) => owner.id)
+    await removeRelease(...given)
+    // The app in whose lane the job is has nothing to fear.
+    const found = ended.find((id) => ids.includes(id) && !api.services.deployments.isBusy(id))
+    if (pass || !found) return
+    other = found
+    const { promise, resolve } = Promise.withResolvers<void>()
+    const held = new Promise<void>((begun) => {
+      engine.ensureRelease = async (spec, signal) => {
+        engine.ensureRelease = ensureRelease
+        begun()
+        await promise
+        return ensureRelease(spec, signal)
+      }
+    })
+    pass = api.services.deployments.reconciler.reconcile()
+    await held
+    void expect
+      .poll(() => api.services.volumes.dataOf(shared), { timeout: 10_000 })
+      .not.toBe(before)
+      .then(resolve)
+  }
+  await post(`/api/backups/${made}/restore`, { mode: 'in_place' })
+  await pass
+  const last = engine.calls
+    .filter(({ method }) => method === 'ensureRelease')
+    .map(({ args }) => args[0] as { owner: { id: string }; mounts?: { volume_id?: string }[] })
+    .findLast(({ owner }) => owner.id === other)
+  expect(api.services.volumes.dataOf(shared)).not.toBe(before)
+  expect(last?.mounts?.[0]?.volume_id).toBe(api.services.volumes.dataOf(shared))
 })
 
 test('a compose app starts in the order that its file asks for after it was stopped', async () => {

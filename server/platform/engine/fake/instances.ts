@@ -68,7 +68,7 @@ export function createFakeInstances(
     for (const extra of own.filter(({ record }) => record.index >= spec.replicas)) destroy(extra)
     const desired = Array.from({ length: spec.replicas }, (_, index) => {
       const known = own.find(({ record }) => record.index === index)
-      if (known?.spec.network === spec.network) {
+      if (known && placeOf(known.spec) === placeOf(spec)) {
         known.record.limits = { cpus: spec.limits.cpus, memory_bytes: spec.limits.memory_bytes }
         return known
       }
@@ -126,6 +126,9 @@ export function createFakeInstances(
   }
 }
 export type FakeInstances = ReturnType<typeof createFakeInstances>
+
+/** What no container can be given while it is there: with another one, it is made anew. */
+const placeOf = ({ network, mounts = [] }: FakeInstance['spec']) => JSON.stringify([network, mounts])
 
 /** Whether an instance has all of these labels. */
 export function carries({ record }: FakeInstance, labels: Labels): boolean {
