@@ -1,7 +1,7 @@
 import { resolve } from 'node:path'
 import { join } from 'node:path'
 import { loadConfig } from '#server/kernel/config'
-import { lockDirectory, LockedError } from '#server/kernel/lock'
+import { lockDirectory, LockedError, START_PATIENCE_MS } from '#server/kernel/lock'
 import { readiness } from '../server-here.ts'
 import { say } from '../terminal.ts'
 import { confirmTrial, failTrial, guardStart } from './guard.ts'
@@ -31,7 +31,7 @@ export const dataDirectory = (env: Environment): string => resolve(env.PORTREEVE
 function decide(data_directory: string, build: string): 'go' | 'try' | 'back' {
   if (!readTrial(data_directory)) return 'go'
   try {
-    const unlock = lockDirectory(data_directory)
+    const unlock = lockDirectory(data_directory, START_PATIENCE_MS)
     try {
       return guardStart(data_directory, build)
     } finally {

@@ -1,6 +1,9 @@
 import { join } from 'node:path'
 import Database from 'better-sqlite3'
 
+/** Longer than any look at the lock takes. */
+export const START_PATIENCE_MS = 2000
+
 /** Another process holds the data directory, or something else than the lock has its name. */
 export class LockedError extends Error {}
 
@@ -13,10 +16,12 @@ const held = new Set<Database.Database>()
 /**
  * Takes the data directory for this process, until it ends however it ends. An exclusive SQLite transaction
  * is a file lock of the operating system: unlike a pid file it cannot be left behind by kill -9 or a reboot.
+ * @param patience_ms how long one that has it is waited for: a command that looks whether somebody has the directory
+ * takes it for a moment, which must not end the server that just starts.
  * @returns a function that gives the directory back.
  */
-export function lockDirectory(directory: string): () => void {
-  const lock = new Database(join(directory, 'lock'), { timeout: 0 })
+export function lockDirectory(directory: string, patience_ms = 0): () => void {
+  const lock = new Database(join(directory, 'lock'), { timeout: patience_ms })
   try {
     lock.pragma('journal_mode = DELETE')
     lock.exec('BEGIN EXCLUSIVE')

@@ -4,7 +4,7 @@ import { enableCompileCache } from 'node:module'
 import { prepareDataDirectory } from '#server/start/data-directory'
 import { loadConfig } from '#server/kernel/config'
 import { directories } from '#server/kernel/directories'
-import { lockDirectory } from '#server/kernel/lock'
+import { lockDirectory, START_PATIENCE_MS } from '#server/kernel/lock'
 import { createLog } from '#server/kernel/log'
 import type { Migration } from '#server/kernel/migrate'
 import { watchStalls } from '#server/kernel/stalls'
@@ -49,7 +49,7 @@ export async function boot(options: BootOptions): Promise<Booted> {
     prepareDataDirectory(config.data_directory)
     // What one start compiled is read at the next; the one-file program has a folder of its own for it.
     enableCompileCache(directories(config.data_directory).compiled)
-    unlock = lockDirectory(config.data_directory)
+    unlock = lockDirectory(config.data_directory, START_PATIENCE_MS)
     const kernel = openKernel(config, log, options.migrations)
     const adapters = { ...(await options.adapters(kernel)), ...(door ? { door } : {}) }
     const { createServices } = await import('#server/modules')

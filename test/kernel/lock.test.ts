@@ -22,7 +22,9 @@ async function takeInChild(): Promise<string> {
   const script = `
     import { lockDirectory } from '#server/kernel/lock'
     try {
-      lockDirectory(process.argv[1])
+      const release = lockDirectory(process.argv[1])
+      // Later than whoever asks now begins to wait.
+      process.on('SIGUSR2', () => setTimeout(release, 300))
       // Whoever drops the result of the call must not lose the lock to the garbage collector.
       for (let n = 0; n < 5; n += 1) { globalThis.gc(); await new Promise((resolve) => setTimeout(resolve, 1)) }
       console.log('taken')
@@ -52,6 +54,11 @@ describe('the data directory', () => {
     child!.kill('SIGKILL')
     await ended
     lockDirectory(directory)()
+  })
+  it('is waited for by a start, which a command that only looks must not end', async () => {
+    expect(await takeInChild()).toBe('taken')
+    child!.kill('SIGUSR2')
+    lockDirectory(directory, 30_000)()
   })
   it('is free after it was given back', () => {
     lockDirectory(directory)()
