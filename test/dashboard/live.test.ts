@@ -110,4 +110,22 @@ describe('the live connection', () => {
     second()
     expect(newest().sent.map(({ type }) => type)).toEqual(['subscribe', 'unsubscribe'])
   })
+  it('goes on for who listens anew with the same function before the time before has ended', () => {
+    const heard: unknown[] = []
+    const [again, shut] = [vi.fn(), vi.fn()]
+    const hear = ({ cursor }: { cursor: string | null }) => void heard.push(cursor)
+    const begin = () => [live.listen('system', hear), live.onReopened(again), live.onShut(shut)]
+    live.startLive()
+    newest().open()
+    const before = begin()
+    begin()
+    for (const end of before) end()
+    newest().tell('system', '41')
+    newest().close()
+    vi.advanceTimersByTime(20_000)
+    newest().close()
+    vi.advanceTimersByTime(20_000)
+    newest().open()
+    expect([heard, again.mock.calls.length, shut.mock.calls.length]).toEqual([['41'], 1, 1])
+  })
 })

@@ -40,9 +40,7 @@ export function followEverything(me: Me, reread: () => void, look: () => void): 
     }),
   )
   // What was missed may be more than the server keeps.
-  // Listeners of this one time: who follows anew does so before the time before ends.
-  ends.push(onReopened(() => reread()))
-  ends.push(onShut(() => look()))
+  ends.push(onReopened(reread), onShut(look))
   return () => ends.forEach((end) => end())
 }
 

@@ -131,17 +131,16 @@ export function stopLive(): void {
   live_state.value = 'off'
 }
 
+/** Who listens twice with one function ends each time for itself. */
+function add(all: Set<() => void>, listener: () => void): () => void {
+  const own = () => listener()
+  all.add(own)
+  return () => all.delete(own)
+}
 /** Hears of every time the connection is there again after it was lost. */
-export function onReopened(listener: () => void): () => void {
-  reopened.add(listener)
-  return () => reopened.delete(listener)
-}
-
+export const onReopened = (listener: () => void): (() => void) => add(reopened, listener)
 /** Hears when the server did not want the connection: the session may have ended. */
-export function onShut(listener: () => void): () => void {
-  shut.add(listener)
-  return () => shut.delete(listener)
-}
+export const onShut = (listener: () => void): (() => void) => add(shut, listener)
 
 /**
  * Listens to a channel, from a cursor on when one is given. After a lost connection it goes on where it was.
@@ -150,11 +149,12 @@ export function onShut(listener: () => void): () => void {
 export function listen(name: string, listener: Listener, after?: string): () => void {
   const known = channels.get(name)
   const channel = known ?? { listeners: new Set<Listener>(), cursor: after ?? null }
-  channel.listeners.add(listener)
+  const own: Listener = (frame) => listener(frame)
+  channel.listeners.add(own)
   channels.set(name, channel)
   if (!known) subscribe(name, channel)
   return () => {
-    channel.listeners.delete(listener)
+    channel.listeners.delete(own)
     if (channel.listeners.size > 0 || channels.get(name) !== channel) return
     channels.delete(name)
     send({ type: 'unsubscribe', channel: name })
