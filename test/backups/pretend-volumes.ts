@@ -11,7 +11,7 @@ export interface PretendedVolumes {
   /** Called while a volume is read. */
   onRead?: () => void
   /** Called while one is written, which ends no sooner than what it promises. */
-  onWrite?: () => void | Promise<void>
+  onWrite?: () => unknown
 }
 
 function kindOf(command: readonly string[]) {
