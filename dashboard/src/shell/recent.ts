@@ -21,10 +21,5 @@ export function rememberPage(page: Recent): void {
   const others = recentPages().filter(({ to }) => to !== page.to)
   localStorage.setItem(KEY, JSON.stringify({ of: me.value?.id, pages: [page, ...others].slice(0, MOST) }))
 }
-/** What stands at an address is gone. */
-export function forgetPage(to: string): void {
-  const pages = recentPages().filter((page) => page.to !== to)
-  localStorage.setItem(KEY, JSON.stringify({ of: me.value?.id, pages }))
-}
 /** Leaves nothing for whoever uses this browser next. */
 export const forgetPages = (): void => localStorage.removeItem(KEY)
