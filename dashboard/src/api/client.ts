@@ -1,5 +1,6 @@
 import createClient, { type Middleware } from 'openapi-fetch'
 import { ref } from 'vue'
+import { messages } from '@/lib/messages'
 import { askAgain, newKey, send } from './again.ts'
 import { ApiFault } from './fault.ts'
 import type { components, paths } from './generated/schema.d.ts'
@@ -76,5 +77,12 @@ api.use(session)
 
 /** What an answer carries, once it is known not to be a refusal. */
 export async function answerOf<T>(call: Promise<{ data?: T }>): Promise<T> {
-  return (await call).data as T
+  try {
+    return (await call).data as T
+  } catch (error) {
+    // It was no JSON, which a browser tells in words for programmers.
+    if (error instanceof SyntaxError)
+      throw new ApiFault(0, { error: { code: 'NOT_OURS', message: messages.not_ours } })
+    throw error
+  }
 }

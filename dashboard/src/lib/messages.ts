@@ -23,6 +23,8 @@ export const messages = {
   no_page: 'There is no such page.',
   broken_page: 'This page has failed.',
   network: 'The server cannot be reached.',
+  not_ours:
+    'Something else answered in place of the server. A proxy in front of it may ask for a login: reload the page.',
   unknown_time: 'never',
 } as const
 
