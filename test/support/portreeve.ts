@@ -147,6 +147,12 @@ export async function startPortreeve(options: PortreeveOptions = {}): Promise<Po
     }
   }
 
+  const login = async () => {
+    const answer = await call('POST', '/api/auth/login', { email: ADMIN.email, password: ADMIN.password })
+    if (answer.status !== 200) throw new Error(`Login failed: ${JSON.stringify(answer.body)}`)
+    token = answer.body.data.token
+  }
+
   const loop_files: string[] = []
   const start = async (env: Record<string, string> = {}) => {
     const loop_file = join(data_directory, `work-loop-${loop_files.length}.json`)
@@ -189,12 +195,8 @@ export async function startPortreeve(options: PortreeveOptions = {}): Promise<Po
       if (child.exitCode !== null) throw new Error(output)
       return (await fetch(`${url}/readyz`)).status === 200 ? true : undefined
     })
-    const login = await call('POST', '/api/auth/login', {
-      email: ADMIN.email,
-      password: ADMIN.password,
-    })
-    if (login.status !== 200) throw new Error(`Login failed: ${JSON.stringify(login.body)}`)
-    token = login.body.data.token
+    // A session outlives its server, and the hash of a password takes a third of a second of a core.
+    if (!token || (await call('GET', '/api/auth/me')).status !== 200) await login()
     // From here on nobody may be kept waiting; see `loop-probe.ts`.
     if (!binary && options.is_watched !== false) child.kill('SIGUSR2')
   }
