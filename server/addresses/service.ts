@@ -49,12 +49,32 @@ export function localAddress(
 export const addressDomain = (address: string | undefined): string =>
   address === undefined ? 'localhost' : `${address}.sslip.io`
 
+/** How long the addresses of this host are taken for what they were, in milliseconds. */
+const KEPT_MS = 1000
+
+/**
+ * The interfaces of this host as they were at most a second ago. Each container is one more, the kernel lists them
+ * all, and each request with a cookie asks.
+ */
+function createInterfaces(): typeof networkInterfaces {
+  let known = networkInterfaces()
+  let until = performance.now() + KEPT_MS
+  return () => {
+    if (performance.now() >= until) {
+      known = networkInterfaces()
+      until = performance.now() + KEPT_MS
+    }
+    return known
+  }
+}
+
 /** Names under which this installation and its apps are reached. Source: api.md "Domains". */
 export function createAddresses(
   config: Config,
   setting: () => { base_domain: string | null; dashboard_domain: string | null },
 ) {
   const address = publicAddress()
+  const interfaces = createInterfaces()
   /**
    * Where the dashboard is by somebody's word: the domain of the settings, which the edge serves over HTTPS,
    * else the environment's.
@@ -72,16 +92,14 @@ export function createAddresses(
      * `localhost`.
      */
     base_domain: (chosen: string | null = setting().base_domain) =>
-      chosen ??
-      config.base_domain ??
-      addressDomain(address ?? localAddress(config.host, networkInterfaces())),
+      chosen ?? config.base_domain ?? addressDomain(address ?? localAddress(config.host, interfaces())),
     chosen_url,
     /**
      * Where names of this installation should lead: what is public of this host, else, on a private network,
      * all it has.
      */
     of_server(): string[] {
-      const own = usableAddresses(networkInterfaces())
+      const own = usableAddresses(interfaces())
       const reachable = own.filter(isPublicAddress)
       return reachable.length > 0 ? reachable : own
     },
@@ -95,7 +113,7 @@ export function createAddresses(
           ]
         : []
     },
-    public_url: () => chosen_url() ?? `http://${reachedAt(config.host, networkInterfaces())}:${config.port}`,
+    public_url: () => chosen_url() ?? `http://${reachedAt(config.host, interfaces())}:${config.port}`,
   }
 }
 export type Addresses = ReturnType<typeof createAddresses>
