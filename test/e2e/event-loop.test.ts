@@ -11,7 +11,7 @@ const FILES = Number(process.env.FILES ?? 25_000)
 
 let portreeve: Portreeve
 beforeAll(async () => {
-  portreeve = await startPortreeve()
+  portreeve = await startPortreeve({ is_cold: true })
 })
 afterAll(() => portreeve?.dispose())
 

@@ -23,8 +23,13 @@ export interface EndpointFile extends RouteFile {
 export const ROOT = resolve(import.meta.dirname, '../..')
 const SUFFIX = /\.(connect|delete|get|head|options|patch|post|put|trace)$/
 
-/** Every route of the checkout, in the order of their paths. */
-export function readRoutes(root = join(ROOT, 'routes')): RouteFile[] {
+let known: RouteFile[] | undefined
+
+/** Every route of the checkout, in the order of their paths; looked for once, since no test changes them. */
+export const readRoutes = (): RouteFile[] => (known ??= routesBelow(join(ROOT, 'routes')))
+
+/** Every route below a folder, in the order of their paths. */
+export function routesBelow(root: string): RouteFile[] {
   const files = readdirSync(root, { recursive: true, withFileTypes: true })
     .filter((entry) => entry.isFile() && entry.name.endsWith('.ts'))
     .map((entry) => join(entry.parentPath, entry.name))
