@@ -1,6 +1,7 @@
 import { DockerfileParser, type Instruction } from 'dockerfile-ast'
 import { plainDirectives } from './dockerfile-directives.ts'
 import { createExpansionMeter } from './dockerfile-expansion.ts'
+import { readingsOf } from './dockerfile-words.ts'
 
 /**
  * What the engine itself would fetch for a Dockerfile: it does so from this machine's own network, past every
@@ -9,10 +10,8 @@ import { createExpansionMeter } from './dockerfile-expansion.ts'
 export interface DockerfileSources {
   /** Addresses of `ADD`, such as `https://example.com/x.tar`. */
   addresses: string[]
-  /** Images of `FROM`, `COPY --from` and `RUN --mount`; names and numbers of stages are among them. */
+  /** Images of `FROM`, `COPY --from` and `RUN --mount`, without what is a stage of the file there. */
   images: string[]
-  /** Names and numbers of the file's own stages, in lower case, as the parser sees them. */
-  stages: string[]
   /** Words that only the build itself could read: they may or may not be an address. */
   unclear: string[]
   /** The image that reads the file in place of the engine. */
@@ -50,22 +49,6 @@ function instructionAt(lines: readonly string[], from: number, escape: string): 
   return text
 }
 
-/** The words of an instruction without its flags; a JSON list is one word each. */
-function wordsOf(rest: string, escape: string): { flags: string[]; words: string[] } {
-  const plain = (word: string) => word.replaceAll(escape, '').replace(/["']/g, '')
-  const all = rest.trim().split(/\s+/)
-  const first = all.findIndex((word) => !word.startsWith('--'))
-  const flags = (first < 0 ? all : all.slice(0, first)).map(plain)
-  const words = first < 0 ? [] : all.slice(first)
-  try {
-    const list: unknown = JSON.parse(words.join(' '))
-    if (Array.isArray(list) && list.every((word) => typeof word === 'string')) return { flags, words: list }
-  } catch {
-    // Not a list: plain words.
-  }
-  return { flags, words: words.map(plain) }
-}
-
 /**
  * Every text that a word may become with the values that the file and the build arguments give its variables;
  * undefined when that cannot be told.
@@ -74,6 +57,8 @@ function expanded(word: string, values: ReadonlyMap<string, ReadonlySet<string>>
   const open = [word]
   const seen = new Set(open)
   const texts: string[] = []
+  // The builder's names have letters of all languages.
+  if (/\$\{?\w*[^\0-\x7f]/.test(word)) return undefined
   for (let text = open.pop(); text !== undefined; text = open.pop()) {
     const [found, name, braced, fallback] =
       /\$(?:([A-Za-z_]\w*)|\{([A-Za-z_]\w*)(?::?-([^{}$]*))?\})/.exec(text) ?? []
@@ -109,7 +94,11 @@ function judged(source: string): 'address' | 'unclear' | 'file' {
 interface Read {
   name: string
   rest: string
+  /** From 0. */
+  line: number
 }
+/** Begins like a word that is an instruction; the builder takes U+0085 for white space. */
+const INSTRUCTION = /^[\s\u0085]*(?:ONBUILD\s+)*(ADD|FROM|COPY|RUN|ARG)\s+(.*)$/is
 
 /** What begins at each line, whether or not an instruction begins there. */
 function readLines(
@@ -120,13 +109,13 @@ function readLines(
   const meter = createExpansionMeter(escape, build_args)
   const lines = text.split(/\r?\n/)
   let characters = 0
-  const read = lines.flatMap((_, at) => {
+  const read = lines.flatMap((_, line) => {
     if (characters > MAX_CHARACTERS) return []
-    const instruction = instructionAt(lines, at, escape)
+    const instruction = instructionAt(lines, line, escape)
     characters += instruction.length
     meter.read(instruction)
-    const [, name, rest] = /^\s*(?:ONBUILD\s+)*(ADD|FROM|COPY|RUN|ARG)\s+(.*)$/is.exec(instruction) ?? []
-    return name && rest ? [{ name: name.toUpperCase(), rest }] : []
+    const [, name, rest] = INSTRUCTION.exec(instruction) ?? []
+    return name && rest ? [{ name: name.toUpperCase(), rest, line }] : []
   })
   return { read, is_too_long: characters > MAX_CHARACTERS, is_overgrown: meter.isTooMuch() }
 }
@@ -137,18 +126,28 @@ function parse(text: string): Read[] {
   const file = DockerfileParser.parse(text)
   return [...file.getInstructions(), ...file.getOnbuildTriggers()].flatMap((instruction: Instruction) => {
     const rest = instruction.getArgumentsContent()
+    const name = instruction.getKeyword().toUpperCase()
     // Continued lines are joined; what follows a line break is the text of a heredoc.
-    return rest === null ? [] : [{ name: instruction.getKeyword().toUpperCase(), rest: rest.split('\n')[0]! }]
+    return rest === null
+      ? []
+      : [{ name, rest: rest.split('\n')[0]!, line: instruction.getRange().start.line }]
   })
 }
 
-/** A stage can be named by its number, too. */
-function stagesOf(read: readonly Read[]): string[] {
-  const stages = read.filter(({ name }) => name === 'FROM')
-  return stages.flatMap(({ rest }, at) => {
-    const name = /\sAS\s+(\S+)\s*$/i.exec(rest)?.[1]
-    return [String(at), ...(name ? [name.toLowerCase()] : [])]
-  })
+/**
+ * Tells what is a stage where it is named. Only what comes later can name one: before, and in a file that no parser
+ * saw, the same word is an image, or the beginning of the id of one that belongs to somebody else.
+ */
+function stagesIn(parsed: readonly Read[]) {
+  const stages = parsed
+    .filter(({ name }) => name === 'FROM')
+    .map(({ rest, line }) => ({ line, name: /\sAS\s+([a-z][\w.-]*)\s*$/i.exec(rest)?.[1]?.toLowerCase() }))
+  return (word: string, { name, line }: Read): boolean => {
+    const before = stages.filter((stage) => stage.line < line)
+    // A number is one everywhere but in FROM.
+    if (/^\d+$/.test(word)) return name !== 'FROM' && Number(word) < before.length
+    return before.some((stage) => stage.name === word.toLowerCase())
+  }
 }
 
 /** Images that a flag of COPY or RUN names: `--from=…`, or a field of `--mount=…`, which is a line of CSV. */
@@ -173,7 +172,6 @@ export function dockerfileSources(
   const sources: DockerfileSources = {
     addresses: [],
     images: [],
-    stages: [],
     unclear: [],
     is_overgrown,
     ...(syntax ? { frontend: syntax } : {}),
@@ -183,8 +181,10 @@ export function dockerfileSources(
     Object.entries(build_args).map(([name, value]) => [name, new Set([value])]),
   )
   const parsed = parse(text)
-  sources.stages = stagesOf(parsed.length > 0 ? parsed : read)
-  const found = [...read, ...parsed].map(({ name, rest }) => ({ name, ...wordsOf(rest, escape) }))
+  const isStage = stagesIn(parsed)
+  const found = [...read, ...parsed].flatMap((one) =>
+    readingsOf(one.rest, escape).map((words) => ({ ...one, ...words })),
+  )
   for (const { words } of found.filter(({ name }) => name === 'ARG')) {
     for (const word of words) {
       const [, name, value] = /^([A-Za-z_]\w*)=(.*)$/s.exec(word) ?? []
@@ -192,21 +192,25 @@ export function dockerfileSources(
     }
   }
   if (is_too_long) sources.unclear.push('a file of so many continued lines')
-  const told = new Set<string>()
+  const known = new Map<string, string[] | undefined>()
   let all_texts = 0
-  const image = (word: string) => {
-    if (told.has(word)) return
-    told.add(word)
+  const textsOf = (word: string) => {
+    if (known.has(word)) return known.get(word)
     const texts = all_texts > MAX_ALL_TEXTS ? undefined : expanded(word, values)
     // A word that is what it says costs nothing.
     if (word.includes('$')) all_texts += texts?.length ?? MAX_TEXTS
-    if (texts) sources.images.push(...texts.filter((one) => one !== ''))
+    known.set(word, texts)
+    return texts
+  }
+  const image = (word: string, where: Read) => {
+    const texts = textsOf(word)
+    if (texts) sources.images.push(...texts.filter((one) => one !== '' && !isStage(one, where)))
     else sources.unclear.push(word)
   }
-  for (const { name, flags, words } of found) {
-    if (name === 'FROM' && words[0]) image(words[0])
-    for (const flag of flags) imagesOfFlag(flag).forEach(image)
-    if (name !== 'ADD') continue
+  for (const { flags, words, ...where } of found) {
+    if (where.name === 'FROM' && words[0]) image(words[0], where)
+    for (const flag of flags) for (const word of imagesOfFlag(flag)) image(word, where)
+    if (where.name !== 'ADD') continue
     for (const word of words.length > 1 ? words.slice(0, -1) : words) {
       const kind = judged(word)
       if (kind === 'address') sources.addresses.push(word)

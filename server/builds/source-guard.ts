@@ -167,7 +167,7 @@ export function createSourceGuard({ engine, policy, client, egress, registryAuth
           `The build argument ${argument} is one of the builder's own.`,
           'Remove it: names that begin with BUILDKIT_ cannot be set.',
         )
-      const { addresses, images, stages, unclear, frontend, is_overgrown, text } = await readSources(
+      const { addresses, images, unclear, frontend, is_overgrown, text } = await readSources(
         dockerfile,
         build_args,
       )
@@ -187,9 +187,7 @@ export function createSourceGuard({ engine, policy, client, egress, registryAuth
           'Write the address out, or use COPY where it is a file.',
         )
       for (const address of addresses) await checkAddress(address, is_filtered, signal)
-      for (const image of images)
-        if (image !== 'scratch' && !stages.includes(image.toLowerCase()))
-          await checkBase(image, is_filtered, options)
+      for (const image of images) if (image !== 'scratch') await checkBase(image, is_filtered, options)
       return text
     },
     async checkImage(reference: string, signal: AbortSignal): Promise<void> {

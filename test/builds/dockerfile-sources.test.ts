@@ -20,6 +20,9 @@ describe('what the engine fetches for a Dockerfile', () => {
     `ADD h\\ttp://127.0.0.1/x /x`,
     `RUN <<E\\\nfoo\nE\\\nADD ${INSIDE} /x`,
     `RUN echo\r\nADD ${INSIDE} /x\r\n`,
+    `ADD ["${INSIDE}","/x"] more`,
+    `ADD ["a","b"] ${INSIDE} /x`,
+    `ADD ["a\\"]","${INSIDE}","/x"] more`,
   ])('is found in %j', (text) => expect(read(`FROM a\n${text}\n`).addresses).toContain(INSIDE))
 
   it.each([
@@ -49,7 +52,6 @@ describe('what the engine fetches for a Dockerfile', () => {
         'registry.example.com/web:2',
         'registry.example.com/web:1',
         '10.0.0.1:5000/a',
-        'build',
         '10.0.0.2:5000/b',
       ].sort(),
     )
@@ -75,6 +77,36 @@ describe('what the engine fetches for a Dockerfile', () => {
     '--mount=type=bind,\\\nfrom=10.0.0.2:5000/b',
   ])('is found in the mount %j', (mount) => {
     expect(read(`FROM a\nRUN ${mount} true`).images).toContain('10.0.0.2:5000/b')
+  })
+  it.each([
+    'RUN --mount="type=bind,target=/a b,from=10.0.0.2:5000/b" true',
+    'RUN --mount=type=bind,target=/a\\ b,from=10.0.0.2:5000/b true',
+    'RUN --mount=type=bind,target=/a\uFEFF,from=10.0.0.2:5000/b true',
+    'RUN \u0085--mount=type=bind,from=10.0.0.2:5000/b,target=/x true',
+    'COPY --chown="${X:+a b}1:1" --from=10.0.0.2:5000/b / /',
+    'COPY --chown=1\u00e0--from=10.0.0.2:5000/b / /',
+    '\u0085COPY --from=10.0.0.2:5000/b / /',
+    'FROM --platform="${X:+a b}linux/amd64" 10.0.0.2:5000/b',
+    'FROM \u008510.0.0.2:5000/b',
+  ])('is found behind whatever the builder takes for a flag and for white space: %j', (line) => {
+    expect(read(`FROM a\n${line}`).images).toContain('10.0.0.2:5000/b')
+  })
+  it('is found in a flag that is escaped with a backslash, whatever else escapes', () => {
+    const flag = '--mount=type=bind,fr\\om=10.0.0.2:5000/b,target=/x'
+    expect(read(`# escape=\`\nFROM a\nRUN ${flag} true`).images).toContain('10.0.0.2:5000/b')
+  })
+  it('is not taken for a variable of another name', () =>
+    expect(read('ARG A\u00e9=10.0.0.1:5000/x\nFROM $A\u00e9').unclear).toEqual(['$A\u00e9']))
+  it('is a stage only where one of that name came before', () => {
+    const images = (text: string) => read(text).images
+    expect(images('FROM a AS cafe\nFROM cafe\nCOPY --from=CAFE / /\nCOPY --from=0 / /')).toEqual(['a'])
+    expect(images('FROM cafe\nFROM scratch AS cafe')).toEqual(['cafe', 'scratch'])
+    expect(images('FROM cafe AS cafe')).toEqual(['cafe'])
+    expect(images('FROM a\nFROM 0\nCOPY --from=7 / /')).toEqual(['a', '0', '7'])
+    expect(images('FROM a AS 10.0.0.1:5000/x\nFROM 10.0.0.1:5000/x')).toEqual(['a', '10.0.0.1:5000/x'])
+    const hidden = 'RUN <<E\nFROM a AS cafe\nE\nFROM cafe'
+    expect(images(`FROM b\n${hidden}`)).toContain('cafe')
+    expect(images(`FROM b\n${hidden}\n${'#\n'.repeat(40_000)}`)).toContain('cafe')
   })
   it.each([
     '# syntax=evil/x',

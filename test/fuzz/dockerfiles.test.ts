@@ -63,6 +63,8 @@ function hostile(random: Random): { text: string; kind: 'address' | 'image' | 'f
           `COPY${space()}--from=${IMAGE}${space()}/a${space()}/b`,
           `${run}${space()}--mount=type=bind,${from}=${IMAGE},target=/x${space()}true`,
           `${run}${space()}--mount=type=bind,"${from}=${IMAGE}",target=/x${space()}true`,
+          `${run}${space()}--mount="type=bind,target=/a b,${from}=${IMAGE}"${space()}true`,
+          `COPY${space()}--chown="a b"${space()}--from=${IMAGE}${space()}/a${space()}/b`,
           `${anyCase(random, 'from')}${space()}--platform=linux/amd64${space()}${IMAGE}`,
         ])
   return { kind, text: `${directives}FROM a\n${noise}${prefix}${line}\n${noise}` }
