@@ -40,7 +40,7 @@ export async function buildClassic(
   spec: BuildSpec,
   signal: AbortSignal,
 ): Promise<string> {
-  const dockerfile = withoutCacheMounts(spec)
+  const dockerfile = withoutMounts(spec)
   const name = `.portreeve-${randomUUID()}.dockerfile`
   const { memory_bytes, cpus } = spec.limits
   const answer = await connection.stream({
@@ -83,12 +83,25 @@ export async function buildClassic(
   return image_id
 }
 
+/** What may stand between the flags of an instruction: white space, and ends of lines that go on. */
+const GAP = '(?:[ \\t]|[\\\\`][ \\t]*\\r?\\n)+'
+/** `RUN` at the beginning of a line, with its flags. */
+const FLAGS_OF_RUN = new RegExp(`^[ \\t]*(?:ONBUILD[ \\t]+)*RUN(?:${GAP}--\\S+)+`, 'gim')
+const CACHE_MOUNT = new RegExp(`(${GAP})--mount=(?:\\S*,)?type=cache(?:,\\S*)?(?!\\S)`, 'gi')
+
+/**
+ * A Dockerfile without its cache mounts. They are whole words among the flags of `RUN`, and nothing else is touched:
+ * whatever the rest is put together to had to be read before the build.
+ */
+export const withoutCacheMounts = (dockerfile: string): string =>
+  dockerfile.replace(FLAGS_OF_RUN, (flags) => flags.replace(CACHE_MOUNT, '$1'))
+
 /**
  * Cache mounts only save time, so the builder that does not know them goes without; a secret mount cannot be
  * left out.
  */
-function withoutCacheMounts(spec: BuildSpec): string {
-  const text = spec.dockerfile.replace(/--mount=type=cache\S*\s*(?:\\\n\s*)?/g, '')
+function withoutMounts(spec: BuildSpec): string {
+  const text = withoutCacheMounts(spec.dockerfile)
   if (Object.keys(spec.secrets).length > 0 && /--mount=type=secret/.test(text)) {
     throw new EngineError(
       'build_failed',
