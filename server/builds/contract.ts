@@ -1,7 +1,7 @@
 import type { DetectOptions } from './detect.ts'
 import type { ComposePlan } from '#server/compose/model'
 import type { BuildPlan, SourceTree } from './plan.ts'
-import type { SourceCheckOptions } from './source-guard.ts'
+import type { CheckedDockerfile, SourceCheckOptions } from './source-guard.ts'
 import type { Detection } from './service.ts'
 
 /** Builds as other modules see them. */
@@ -11,10 +11,10 @@ export interface BuildsDomain extends Detection {
   /** Loads what a detection needs, since a source of an app is on its way that will be looked at. */
   prepareDetection(app_id: string): void
   /**
-   * The text of a user's Dockerfile as it may be built. Throws Fatal when it would make the engine fetch from
-   * where this server may not connect to, or read an image of another app.
+   * A user's Dockerfile as it may be built. Throws Fatal when it would make the engine fetch from where this server
+   * may not connect to, or read an image of another app.
    */
-  checkDockerfile(dockerfile: string, options: SourceCheckOptions): Promise<string>
+  checkDockerfile(dockerfile: string, options: SourceCheckOptions): Promise<CheckedDockerfile>
   /** Throws Fatal when the engine may not pull an image of this name. */
   checkImage(reference: string, signal: AbortSignal): Promise<void>
   /** The files of a folder, bounded, none of which leads out of it. */

@@ -2,7 +2,7 @@ import { own } from '#server/kernel/own'
 import { hostAndPort, isOwnImage, registryHost } from '#server/kernel/image-reference'
 import { Fatal } from '#server/kernel/jobs/definition'
 import { type Engine, EngineError, type PullOptions } from '#server/platform/engine/engine'
-import { isNamed } from '#server/platform/engine/images'
+import { isNamed, repositoryOf } from '#server/platform/engine/images'
 import type { EgressFilter } from '#server/platform/host-rules/egress'
 import type { GuardedClient } from '#server/platform/outbound/client'
 import { OutboundError, type OutboundPolicy } from '#server/platform/outbound/outbound'
@@ -32,6 +32,12 @@ async function asFatal<T>(check: () => T): Promise<Awaited<T>> {
   }
 }
 
+/** A Dockerfile that may be built. */
+export interface CheckedDockerfile {
+  text: string
+  /** Whether it names an image, by whichever of its tags: only those were looked at. */
+  names(image: string): boolean
+}
 /** What a check of a Dockerfile may need besides its text. */
 export interface SourceCheckOptions {
   build_args: Readonly<Record<string, string>>
@@ -158,7 +164,7 @@ export function createSourceGuard({ engine, policy, client, egress, registryAuth
   }
 
   return {
-    async checkDockerfile(dockerfile: string, options: SourceCheckOptions): Promise<string> {
+    async checkDockerfile(dockerfile: string, options: SourceCheckOptions): Promise<CheckedDockerfile> {
       const { build_args, signal } = options
       const is_filtered = await isFiltered()
       const argument = Object.keys(build_args).find((name) => BUILDER_ARGUMENT.test(name))
@@ -188,7 +194,8 @@ export function createSourceGuard({ engine, policy, client, egress, registryAuth
         )
       for (const address of addresses) await checkAddress(address, is_filtered, signal)
       for (const image of images) if (image !== 'scratch') await checkBase(image, is_filtered, options)
-      return text
+      const named = new Set([...images, ...(frontend ? [frontend] : [])].map(repositoryOf))
+      return { text, names: (image) => named.has(repositoryOf(image)) }
     },
     async checkImage(reference: string, signal: AbortSignal): Promise<void> {
       if (isOwnImage(reference))

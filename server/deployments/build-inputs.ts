@@ -1,4 +1,6 @@
 import { type BuildPlan, renderSecretsFile, SECRETS_ARGUMENT, SECRETS_FILE } from '#server/builds/plan'
+import type { SourceCheckOptions } from '#server/builds/source-guard'
+import type { BuildSpec } from '#server/platform/engine/engine'
 import { buildArguments, buildSecrets, type ReleaseVariables } from '#server/env/resolved'
 import type { DeployedApp, DeployContext } from './work.ts'
 
@@ -94,6 +96,17 @@ export function cacheScopes(context: DeployContext, app: DeployedApp) {
   }
 }
 
-/** Tells the images whose registry the installation has a login for that a build of the app may not use. */
-export const withheldFrom = (context: DeployContext, app: DeployedApp) => (image: string) =>
-  context.ports.registryAuth(app, image) === 'withheld'
+/**
+ * Looks at a Dockerfile of a user: its text as it may be built, and which images the builder may then use. What a base
+ * image brings with it nobody could look at, so that of registries whose login is withheld only what is named counts.
+ */
+export async function checkedDockerfile(
+  context: DeployContext,
+  app: DeployedApp,
+  text: string,
+  options: Omit<SourceCheckOptions, 'isWithheld'>,
+): Promise<Required<Pick<BuildSpec, 'dockerfile' | 'mayUse'>>> {
+  const isWithheld = (image: string) => context.ports.registryAuth(app, image) === 'withheld'
+  const checked = await context.ports.checkDockerfile(text, { ...options, isWithheld })
+  return { dockerfile: checked.text, mayUse: (image) => !isWithheld(image) || checked.names(image) }
+}

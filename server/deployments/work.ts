@@ -4,7 +4,7 @@ import type { AppEventName } from '#server/apps/machine'
 import type { AppStatus } from '#server/apps/schema'
 import type { DetectOptions } from '#server/builds/detect'
 import type { BuildPlan } from '#server/builds/plan'
-import type { SourceCheckOptions } from '#server/builds/source-guard'
+import type { CheckedDockerfile, SourceCheckOptions } from '#server/builds/source-guard'
 import type { ComposeFiles, ComposePlan } from '#server/compose/model'
 import type { ReleaseVariables } from '#server/env/resolved'
 import type { Clock } from '#server/kernel/clock'
@@ -141,7 +141,7 @@ export interface DeployPorts {
    * The text of a user's Dockerfile as it may be built. Throws Fatal when it would make the engine fetch from
    * where this server may not connect to, or read an image of another app.
    */
-  checkDockerfile(dockerfile: string, options: SourceCheckOptions): Promise<string>
+  checkDockerfile(dockerfile: string, options: SourceCheckOptions): Promise<CheckedDockerfile>
   /** Throws Fatal when the engine may not pull an image of this name. */
   checkImage(reference: string, signal: AbortSignal): Promise<void>
   /**

@@ -111,8 +111,23 @@ describe('a Dockerfile is refused, whatever keeps the engine besides', () => {
       ...refusal(/adds files\.example\.com over the network/),
       hint: expect.stringContaining('RUN curl'),
     })
-    expect(await check(dockerfile, {}, true)).toContain('files.example.com')
+    expect((await check(dockerfile, {}, true)).text).toContain('files.example.com')
   })
+})
+
+it('a Dockerfile that may be built tells which images it names, by whichever tag, and its frontend', async () => {
+  const { names } = await check(
+    '# syntax=docker/dockerfile:1\nFROM node:22 AS a\nCOPY --from=a / /',
+    {},
+    true,
+  )
+  const asked = [
+    'docker.io/library/node:22@sha256:1',
+    'docker.io/docker/dockerfile:1',
+    'a',
+    'example.com/node:22',
+  ]
+  expect(asked.map((image) => names(image))).toEqual([true, true, false, false])
 })
 
 describe('a registry', () => {

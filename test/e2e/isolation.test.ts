@@ -72,8 +72,13 @@ const probe = (targets: string[]) =>
   `for at in ${targets.join(' ')}; do if timeout 5 wget -q -O /dev/null http://$at/ 2>/tmp/e || grep -q 'server returned' /tmp/e; then echo "open $at"; else echo "shut $at"; fi; done`
 const api = () => Number(new URL(portreeve.url).port)
 
-async function deployed(name: string, dockerfile: string) {
-  const { status, body } = await portreeve.call('POST', '/api/apps', { name, soak_seconds: 0, dockerfile })
+async function deployed(name: string, dockerfile: string, more: object = {}) {
+  const { status, body } = await portreeve.call('POST', '/api/apps', {
+    name,
+    soak_seconds: 0,
+    dockerfile,
+    ...more,
+  })
   expect(status, JSON.stringify(body)).toBe(201)
   const list = await portreeve.call('GET', `/api/apps/${body.data.id}/deployments`)
   const deployment = await portreeve.untilDeployment(list.body.data[0].id)
@@ -99,15 +104,34 @@ describe('what runs for users reaches nothing of this machine or its network', (
     for (const target of shut()) expect(log).toContain(`shut ${target}`)
     for (const target of open()) expect(log).toContain(`open ${target}`)
   })
-  it('from an app, through its own gateway neither; other containers of its project answer', async () => {
+  it('from an app, its release command, commands and cron jobs, through its own gateway neither; other containers of its project answer', async () => {
     const gateway = '$(ip route | sed -n "s/default via \\([0-9.]*\\).*/\\1/p")'
     const serve = 'echo served > /www/index.html; httpd -f -h /www -p $PORT'
     const script = `(sleep 1; ${probe([`${gateway}:${api()}`, ...shut(), ...open()])}) & ${serve}`
     const { id, status, log } = await deployed(
       'app',
       `FROM ${BUSYBOX_IMAGE}\nCMD ${JSON.stringify(['sh', '-c', script])}`,
+      { build: { release_command: probe([...shut(), ...open()]) } },
     )
     expect(status, log).toBe('live')
+    for (const target of shut()) expect(log, 'release').toContain(`shut ${target}`)
+    for (const target of open()) expect(log, 'release').toContain(`open ${target}`)
+    const command = probe([...shut(), ...open()])
+    const exec = await portreeve.call('POST', `/api/apps/${id}/exec`, { command })
+    const job = await portreeve.call('POST', '/api/cron-jobs', {
+      app_id: id,
+      expression: '0 0 1 1 *',
+      command,
+    })
+    await portreeve.call('POST', `/api/cron-jobs/${job.body.data.id}/run`)
+    const run = await eventually('The end of the run', async () => {
+      const runs = await portreeve.call('GET', `/api/cron-jobs/${job.body.data.id}/runs`)
+      return runs.body.data.find((one: { finished_at: string | null }) => one.finished_at)
+    })
+    for (const output of [exec.body.data.output, run.output] as string[]) {
+      for (const target of shut()) expect(output).toContain(`shut ${target}`)
+      for (const target of open()) expect(output).toContain(`open ${target}`)
+    }
     const text = await eventually('Its probes', async () => {
       const { body } = await portreeve.call('GET', `/api/apps/${id}/logs?tail=200`)
       const lines = JSON.stringify(body)

@@ -85,6 +85,16 @@ describe('what a build caches', () => {
     expect(await build(victim, steps, { secrets: { token: 'another' } })).toBe('')
     expect(await build(attacker, steps, { secrets: { token: 'mine' } })).toBe('mine')
   })
+  it('ends with whatever image the builder names and may not use', async () => {
+    const asked: string[] = []
+    const mayUse = (image: string) => asked.push(image) < 2
+    const lines = [`COPY --from=${BUSYBOX_IMAGE}-other /bin/sh /kept`]
+    await expect(build(attacker, lines, { mayUse })).rejects.toMatchObject({
+      code: 'build_failed',
+      message: expect.stringMatching(/^The build uses .*, which the Dockerfile does not name/),
+    })
+    expect(asked.join(' ')).toContain(BUSYBOX_IMAGE.split(':')[0])
+  })
   it('of no project lets an image of another be read, however it is named', async () => {
     await build(victim, ['RUN echo canary-file > /kept'], { tag: 'portreeve/app_victim:dep_1' })
     try {

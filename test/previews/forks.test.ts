@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import type { BuildSpec } from '#server/platform/engine/engine'
 import { PLATFORM } from '#server/kernel/access'
 import { poll } from '#test/support/poll'
 import { createPreviewWorld, FORK_URL, type PreviewWorld } from './harness.ts'
@@ -253,6 +254,23 @@ describe('a pull request from a fork (T24)', () => {
     await approve({ secrets: true })
     await world.idle()
     expect(toldToEngine()).toContain(LOGIN)
+  })
+  it('nor on those that a base image of its own brings: the builder is told which images were looked at', async () => {
+    const registry = 'registry.example.com'
+    world.logInToRegistry(LOGIN)
+    const files = { Dockerfile: 'FROM files.example.org/onbuild:1' }
+    await world.pullRequest('opened', fork(world.api.fakes.git.commit(FORK_URL, 'feature', files)))
+    await approve()
+    await world.idle()
+    const { args } = world.api.fakes.engine.calls.findLast(({ method }) => method === 'buildImage')!
+    const { mayUse } = args[0] as Required<BuildSpec>
+    const asked = [
+      'files.example.org/onbuild:1',
+      `${registry}/secret:1`,
+      `${registry}/secret@sha256:1`,
+      'debian',
+    ]
+    expect(asked.map((image) => mayUse(image))).toEqual([true, false, false, true])
   })
 })
 

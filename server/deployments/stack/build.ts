@@ -5,7 +5,7 @@ import { Fatal } from '#server/kernel/jobs/definition'
 import { own } from '#server/kernel/own'
 import { sourceFolder } from '#server/platform/archive/source-folder'
 import type { Image } from '#server/platform/engine/engine'
-import { cacheScopes, howToMount, openArguments, secretIn, withheldFrom } from '../build-inputs.ts'
+import { cacheScopes, checkedDockerfile, howToMount, openArguments, secretIn } from '../build-inputs.ts'
 import { instancesOf } from '../processes.ts'
 import { settingsOf } from '../release-settings.ts'
 import type { Release, ReleaseService, ReleaseSettings, ServiceSecrets } from '../releases.ts'
@@ -167,12 +167,7 @@ async function build(
   return context.engine.buildImage(
     {
       context: source,
-      dockerfile: await context.ports.checkDockerfile(text, {
-        build_args,
-        isWithheld: withheldFrom(context, app),
-        onLog,
-        signal: step.signal,
-      }),
+      ...(await checkedDockerfile(context, app, text, { build_args, onLog, signal: step.signal })),
       tag,
       // Nothing that differs from one deployment to the next: a service that did not change keeps its image.
       labels: { app: app.id, project: app.project_id },

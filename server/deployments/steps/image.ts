@@ -10,7 +10,7 @@ import { hasWeb, requireSound } from '../processes.ts'
 import { settingsOf, strangeProcesses } from '../release-settings.ts'
 import type { Release } from '../releases.ts'
 import { appToBuild, type DeployStep, type DeployedApp, type DeployContext } from '../work.ts'
-import { buildInputs, cacheScopes, withheldFrom } from '../build-inputs.ts'
+import { buildInputs, cacheScopes, checkedDockerfile } from '../build-inputs.ts'
 import { adoptStack, buildStack, missingImages, stackImage } from '../stack/build.ts'
 import { detectStack } from '../stack/plan.ts'
 import { pull } from './pull.ts'
@@ -116,15 +116,11 @@ async function make(context: DeployContext, step: DeployStep, app: DeployedApp):
   step.save()
   const { build_args, secrets, notes } = buildInputs(context, app, plan)
   for (const text of notes) onLog({ stream: 'system', text })
-  const dockerfile =
+  const text = plan.dockerfile
+  const checked =
     plan.stack === 'dockerfile'
-      ? await context.ports.checkDockerfile(plan.dockerfile, {
-          build_args,
-          isWithheld: withheldFrom(context, app),
-          onLog,
-          signal: step.signal,
-        })
-      : plan.dockerfile
+      ? await checkedDockerfile(context, app, text, { build_args, onLog, signal: step.signal })
+      : { dockerfile: text }
   await makeRoom(context, app, onLog)
   const building = context.engine.buildImage(
     {
@@ -132,7 +128,7 @@ async function make(context: DeployContext, step: DeployStep, app: DeployedApp):
         sourceDirectory(context, deployment_id),
         app.configuration.source === 'dockerfile' ? '.' : app.configuration.base_directory,
       ),
-      dockerfile,
+      ...checked,
       tag,
       labels: { app: app.id, deployment: deployment_id, project: app.project_id },
       build_args,

@@ -195,6 +195,8 @@ export interface BuildSpec {
    */
   mount_scope?: string
   limits: { cpus: number; memory_bytes: number; timeout_ms: number }
+  /** Whether the builder may use an image that it names; the build ends when it may not. */
+  mayUse?(image: string): boolean
   onLog(line: BuildLogLine): void
 }
 export interface BuildLogLine {

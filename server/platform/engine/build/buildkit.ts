@@ -36,6 +36,15 @@ const foreignImage = (cause?: unknown) =>
     'Use a base image of a registry.',
     { cause },
   )
+const unnamedImage = (name: string, cause?: unknown) =>
+  new EngineError(
+    'build_failed',
+    `The build uses ${name.slice(0, 200)}, which the Dockerfile does not name, from a registry whose login this commit may not use.`,
+    'Use a base image without ONBUILD instructions, or approve the commit with secrets.',
+    { cause },
+  )
+const refusedImage = (name: string, cause?: unknown) =>
+  OWN_IMAGE.test(name) ? foreignImage(cause) : unnamedImage(name, cause)
 
 /** Where a build runs and how it is capped. */
 export interface BuildKitHost {
@@ -116,7 +125,7 @@ export async function buildWithBuildKit(
     spec.cache_scope,
     (line) => foreign === undefined && spec.onLog(line),
     (name) => {
-      if (!OWN_IMAGE.test(name)) return
+      if (foreign !== undefined || (!OWN_IMAGE.test(name) && (spec.mayUse?.(name) ?? true))) return
       foreign = name
       stop.abort()
     },
@@ -158,7 +167,7 @@ export async function buildWithBuildKit(
       failure ??= event.errorDetail?.message ?? event.error
     }
     trace.end()
-    if (foreign !== undefined) throw foreignImage()
+    if (foreign !== undefined) throw refusedImage(foreign)
     if (failure !== undefined || !image_id) {
       throw buildError({
         message: failure ?? 'the builder ended without an image',
@@ -172,7 +181,7 @@ export async function buildWithBuildKit(
     return image_id
   } catch (error) {
     trace.end()
-    if (foreign !== undefined) throw foreignImage(error)
+    if (foreign !== undefined) throw refusedImage(foreign, error)
     if (uncapped)
       throw new UncappedBuild('the steps of a build ran outside of the group that is limited', {
         ran_outside: true,

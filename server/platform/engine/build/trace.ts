@@ -75,7 +75,7 @@ export function createTraceReader(
 
   function readVertex(vertex: Vertex): void {
     const name = vertex.name ?? ''
-    const image = IMAGE.exec(name)?.[1]
+    const image = IMAGE.exec(name)?.[1]?.replace(/^docker-image:\/\//, '')
     if (image !== undefined && !steps.has(vertex.digest)) onImage(image)
     const step = stepOf(vertex.digest)
     if (vertex.started && !step.announced && isUserStep(name)) {
