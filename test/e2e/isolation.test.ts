@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net'
 import { networkInterfaces } from 'node:os'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { BUSYBOX_IMAGE, ensureBusyboxImage } from '#test/support/engine-images'
-import { eventually, type Portreeve, startPortreeve } from '#test/support/portreeve'
+import { docker, eventually, type Portreeve, startPortreeve } from '#test/support/portreeve'
 
 /** Where clouds tell machines about themselves; here it is on this machine. */
 const METADATA = '169.254.169.254'
@@ -140,6 +140,38 @@ describe('what runs for users reaches nothing of this machine or its network', (
     for (const target of shut()) expect(text).toContain(`shut ${target}`)
     for (const target of open()) expect(text).toContain(`open ${target}`)
     expect(text).toMatch(new RegExp(`shut 10\\.20\\d\\.\\d+\\.1:${api()}`))
+  })
+  it('nor what another project runs, which its own project reaches, and whatever shares the network of a project', async () => {
+    const { data: project } = (await portreeve.call('POST', '/api/projects', { name: 'Other' })).body
+    const serve = ['sh', '-c', 'echo served > /www/index.html; httpd -f -h /www -p 80']
+    const { id } = await deployed('other', `FROM ${BUSYBOX_IMAGE}\nEXPOSE 80\nCMD ${JSON.stringify(serve)}`, {
+      project_id: project.id,
+    })
+    const container = docker('ps', '-q', '--filter', `label=portreeve.app=${id}`)
+    const format = '{{range .NetworkSettings.Networks}}{{.IPAddress}}{{end}}'
+    const served = `${docker('inspect', '-f', format, container)}:80`
+    const apps = (await portreeve.call('GET', '/api/apps?q=app')).body.data as { id: string; name: string }[]
+    const ask = async (app_id: string, targets: string[]) => {
+      const answer = await portreeve.call('POST', `/api/apps/${app_id}/exec`, { command: probe(targets) })
+      return answer.body.data.output as string
+    }
+    expect(await ask(apps.find(({ name }) => name === 'app')!.id, [served])).toContain(`shut ${served}`)
+    expect(await ask(id, [served])).toContain(`open ${served}`)
+    // As a database, or whatever else, in the network of that project; the edge answers there as well.
+    const edge = `${ownAddress()}:${portreeve.edge_port}`
+    const line = probe([...shut(), edge])
+    const found = docker(
+      'run',
+      '--rm',
+      '--network',
+      `container:${container}`,
+      BUSYBOX_IMAGE,
+      'sh',
+      '-c',
+      line,
+    )
+    for (const target of shut()) expect(found).toContain(`shut ${target}`)
+    expect(found).toContain(`open ${edge}`)
   })
   it('which is said, mended when somebody takes a rule away, and stays while Portreeve is stopped', async () => {
     expect((await portreeve.call('GET', '/readyz')).body.checks.isolation).toEqual({ ok: true })
