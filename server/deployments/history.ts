@@ -4,6 +4,7 @@ import { createPace, type Pace } from '#server/kernel/pace'
 import { type DeploymentRepository, requestOf } from './repository.ts'
 import type { Releases } from './releases.ts'
 import { MOST_COMPARED } from './rollback.ts'
+import { archivesKeptBy } from './upload.ts'
 
 /** Deployments of an app that are kept, the newest; those that something needs are kept besides. */
 export const DEPLOYMENTS_KEPT = 1_000
@@ -19,7 +20,10 @@ interface Entry {
 }
 export interface HistoryParts {
   db: Db
-  deployments: Pick<DeploymentRepository, 'lastGood' | 'lastUncached' | 'lastBranched' | 'unfinished'>
+  deployments: Pick<
+    DeploymentRepository,
+    'archived' | 'lastGood' | 'lastUncached' | 'lastBranched' | 'unfinished'
+  >
   releases: Pick<Releases, 'deploymentsOf' | 'deploymentOf' | 'kept' | 'proven'>
   /** What of an app serves; undefined when there is no such app. */
   app(id: string): { live_deployment_id: string | null; live_release_id: string | null } | undefined
@@ -81,6 +85,7 @@ export function createHistory(parts: HistoryParts) {
     deployments.lastGood({ app_id, number: Number.MAX_SAFE_INTEGER }),
     deployments.lastUncached(app_id),
     deployments.lastBranched(app_id)?.id,
+    ...archivesKeptBy(deployments, app_id),
   ]
   const isId = (id: Ids[number]): id is string => typeof id === 'string'
 

@@ -28,6 +28,14 @@ export interface DeploymentRow {
 }
 /** A deployment as lists have it: a plan may hold a Dockerfile of a megabyte. */
 export type ListedDeployment = Omit<DeploymentRow, 'plan'>
+/** A deployment of an archive that was uploaded. */
+export interface ArchivedDeployment {
+  id: string
+  /** Name of the archive. */
+  upload: string
+  failed_step: string | null
+  finished_at: string | null
+}
 const LISTED =
   'id, app_id, project_id, number, status, trigger, request, branch, commit_sha, commit_message, commit_author, image, release_id, failure, job_id, created_by, created_at, started_at, live_at, finished_at'
 /** What was asked for; JSON of `deployments.request`. */
@@ -159,6 +167,14 @@ export function createDeploymentRepository(db: Db) {
         { table: 'deployments', columns: LISTED, counted: true, project_ids, equals: filter },
         span,
       ),
+    /** The deployments of an app that were made of an archive, the newest first. */
+    archived: (app_id: string) =>
+      db
+        .sql(
+          `SELECT id, request ->> '$.upload' AS upload, failure ->> '$.step' AS failed_step, finished_at
+           FROM deployments WHERE app_id = ? AND request ->> '$.upload' IS NOT NULL ORDER BY number DESC`,
+        )
+        .all(app_id) as ArchivedDeployment[],
     history(app_id: string, ...[limit, offset, sort]: Span): Page<ListedDeployment> {
       const rows = db
         .sql(

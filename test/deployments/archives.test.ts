@@ -2,7 +2,7 @@ import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, statfsSync, wr
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { pruneArchives } from '#server/deployments/upload'
+import { archivesKeptBy, pruneArchives } from '#server/deployments/upload'
 import { freeForUsers, requireFree } from '#server/kernel/disk-reserve'
 import { removeTree } from '#server/kernel/removal'
 
@@ -16,23 +16,28 @@ describe('uploaded archives', () => {
   it('go once something was built from them or never will be; the newest and those that are needed stay', () => {
     const uploads = join(folder, 'uploads')
     mkdirSync(uploads)
-    const row = (upload: string | null, finished_at: string | null) => ({
-      request: JSON.stringify(upload ? { upload } : {}),
+    const row = (upload: string, finished_at: string | null, failed_step: string | null = null) => ({
+      id: `dep_${upload}`,
+      upload,
       finished_at,
-      failure: null,
+      failed_step,
     })
     const rows = [
-      row('newest', '2026-01-01'),
-      row(null, null),
+      row('damaged', '2026-01-01', 'clone'),
+      row('newest', '2026-01-01', 'build'),
       row('at work', null),
       row('failed', '2026-01-01'),
       row('newest', '2026-01-01'),
       row('old', '2026-01-01'),
     ]
-    for (const name of ['newest', 'at work', 'failed', 'old', 'of another app'])
+    for (const name of ['damaged', 'newest', 'at work', 'failed', 'old', 'of another app'])
       writeFileSync(join(uploads, name), '')
-    pruneArchives({ history: () => ({ rows, total: 6 }) } as never, uploads, 'app_1')
+    pruneArchives({ archived: () => rows }, uploads, 'app_1')
     expect(readdirSync(uploads).sort()).toEqual(['at work', 'newest', 'of another app'])
+    // Without these the history could not tell it any more.
+    expect(new Set(archivesKeptBy({ archived: () => rows }, 'app_1'))).toEqual(
+      new Set(['dep_newest', 'dep_at work']),
+    )
   })
 })
 

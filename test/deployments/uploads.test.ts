@@ -65,3 +65,11 @@ it('an archive that is gone, as after a restore on another server, is asked for 
   const { status, error } = await latest()
   expect([status, error.code, error.hint]).toEqual(['failed', 'bad_archive', expect.stringMatching(/again/)])
 })
+
+it('however often an app is restarted, its archive is there for the next deployment', async () => {
+  await send(await archive())
+  await latest()
+  for (let n = 0; n < 100; n += 1) await api.as('developer').post(`/api/apps/${app_id}/restart`)
+  expect((await deploy()).status).toBeLessThan(300)
+  expect(await latest()).toMatchObject({ number: 102, status: 'live', error: null })
+})
