@@ -1,7 +1,7 @@
 import { DockerfileParser, type Instruction } from 'dockerfile-ast'
 import { plainDirectives } from './dockerfile-directives.ts'
 import { createExpansionMeter } from './dockerfile-expansion.ts'
-import { readingsOf } from './dockerfile-words.ts'
+import { isPassedOver, readingsOf } from './dockerfile-words.ts'
 
 /**
  * What the engine itself would fetch for a Dockerfile: it does so from this machine's own network, past every
@@ -41,7 +41,7 @@ const MAX_PARSED = 64 * 1024
 function instructionAt(lines: readonly string[], from: number, escape: string): string {
   let text = ''
   for (let at = from; at < lines.length; at += 1) {
-    if (at > from && /^\s*(#|$)/.test(lines[at]!)) continue
+    if (at > from && isPassedOver(lines[at]!)) continue
     const whole = lines[at]!.trimEnd()
     if (!whole.endsWith(escape)) return text + whole
     text += whole.slice(0, -1)
@@ -98,7 +98,7 @@ interface Read {
   line: number
 }
 /** Begins like a word that is an instruction; the builder takes U+0085 for white space. */
-const INSTRUCTION = /^[\s\u0085]*(?:ONBUILD\s+)*(ADD|FROM|COPY|RUN|ARG)\s+(.*)$/is
+const INSTRUCTION = /^[\s\u0085]*(?:ONBUILD[\s\u0085]+)*(ADD|FROM|COPY|RUN|ARG)\s+(.*)$/is
 
 /** What begins at each line, whether or not an instruction begins there. */
 function readLines(

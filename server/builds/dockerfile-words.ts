@@ -5,7 +5,11 @@ export interface Words {
 }
 
 /** White space as the builder knows it; an expression's `\s` has U+FEFF in addition, and not U+0085. */
-const IS_SPACE = /[\t-\r \u0085\u00a0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]/
+const SPACE = '[\\t-\\r \\u0085\\u00a0\\u1680\\u2000-\\u200a\\u2028\\u2029\\u202f\\u205f\\u3000]'
+const IS_SPACE = new RegExp(SPACE)
+const PASSED_OVER = new RegExp(`^${SPACE}*(?:#|$)`)
+/** Whether a line is passed over within an instruction that goes on: a comment, or nothing. */
+export const isPassedOver = (line: string): boolean => PASSED_OVER.test(line)
 /** What the builder parts the words after the flags by. */
 const BETWEEN_WORDS = /[\t\v\f\r ]+/
 
@@ -53,14 +57,17 @@ function bySpaces(rest: string, escape: string): Words[] {
   return wordsOf(tail, /\s+/, escape).map((words) => ({ flags, words }))
 }
 
-/** As the builder does: a flag goes on to the next white space that is in no quotes and not escaped. */
-function asBuilder(text: string, escape: string): Words[] {
+/**
+ * As the builder does: a flag goes on to the next white space that is in no quotes and not escaped. New ones take the
+ * word behind a flag without a value for its value.
+ */
+function asBuilder(text: string, escape: string, has_values = false): Words[] {
   const flags: string[] = []
   let at = 0
   const skipSpace = () => {
     while (at < text.length && IS_SPACE.test(text[at]!)) at += 1
   }
-  for (skipSpace(); text.startsWith('--', at); skipSpace()) {
+  const nextWord = () => {
     let word = ''
     let quote = ''
     for (; at < text.length && (quote !== '' || !IS_SPACE.test(text[at]!)); at += 1) {
@@ -70,8 +77,13 @@ function asBuilder(text: string, escape: string): Words[] {
       else if (character === '\\') word += text[(at += 1)] ?? ''
       else word += character
     }
-    flags.push(word.replace(/["']/g, ''))
-    if (word === '--') break
+    skipSpace()
+    return word.replace(/["']/g, '')
+  }
+  for (skipSpace(); text.startsWith('--', at); ) {
+    const flag = nextWord()
+    if (flag === '--') break
+    flags.push(has_values && !flag.includes('=') ? `${flag}=${nextWord()}` : flag)
   }
   return wordsOf(text.slice(at).trim(), BETWEEN_WORDS, escape).map((words) => ({ flags, words }))
 }
@@ -83,6 +95,7 @@ function asBuilder(text: string, escape: string): Words[] {
 export function readingsOf(rest: string, escape: string): Words[] {
   const readings = bySpaces(rest, escape)
   if (/^\s*--|\u0085/.test(rest)) readings.push(...asBuilder(rest, escape))
+  if (/^\s*--(?:.*\s--)?[^\s=]+\s/s.test(rest)) readings.push(...asBuilder(rest, escape, true))
   if (/^\s*--.*[^\0-\x7f]/s.test(rest))
     readings.push(...asBuilder(Buffer.from(rest).toString('latin1'), escape))
   return readings

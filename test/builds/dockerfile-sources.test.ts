@@ -22,6 +22,9 @@ describe('what the engine fetches for a Dockerfile', () => {
     `RUN echo\r\nADD ${INSIDE} /x\r\n`,
     `ADD ["${INSIDE}","/x"] more`,
     `ADD ["a","b"] ${INSIDE} /x`,
+    `ADD \\\n\u0085# a comment\n${INSIDE} /x`,
+    `ADD \\\n\uFEFF# ${INSIDE} \\\n/x`,
+    `ONBUILD \u0085ADD ${INSIDE} /x`,
     `ADD ["a\\"]","${INSIDE}","/x"] more`,
   ])('is found in %j', (text) => expect(read(`FROM a\n${text}\n`).addresses).toContain(INSIDE))
 
@@ -86,6 +89,9 @@ describe('what the engine fetches for a Dockerfile', () => {
     'COPY --chown="${X:+a b}1:1" --from=10.0.0.2:5000/b / /',
     'COPY --chown=1\u00e0--from=10.0.0.2:5000/b / /',
     '\u0085COPY --from=10.0.0.2:5000/b / /',
+    'COPY --from 10.0.0.2:5000/b / /',
+    'COPY --chown=1:1 --from "10.0.0.2:5000/b" / /',
+    'RUN --mount type=bind,from=10.0.0.2:5000/b,target=/x true',
     'FROM --platform="${X:+a b}linux/amd64" 10.0.0.2:5000/b',
     'FROM \u008510.0.0.2:5000/b',
   ])('is found behind whatever the builder takes for a flag and for white space: %j', (line) => {
