@@ -20,7 +20,10 @@ export interface TraceReader {
   /** Hands on lines that had no newline at the end. */
   end(): void
   readonly failed: FailedStep | undefined
-  /** Milliseconds for which a RUN step has been going on; 0 when none is. */
+  /**
+   * Milliseconds for which nothing but RUN steps has been going on; 0 when none is. A step counts as begun once its
+   * base image is fetched for it, which may take minutes: the builder says so of that image meanwhile.
+   */
   runningFor(now_ms: number): number
 }
 
@@ -55,6 +58,9 @@ export function createTraceReader(
   const pace = createPace(owner, now)
   const steps = new Map<string, Step>()
   const running = new Map<string, number>()
+  /** Whatever else is under way, and since when nothing is. */
+  const others = new Set<string>()
+  let alone_since = 0
   let failed: FailedStep | undefined
 
   function stepOf(digest: string): Step {
@@ -82,10 +88,12 @@ export function createTraceReader(
       step.announced = true
       onLog({ stream: 'system', text: `${clampMessage(name)}${vertex.cached ? ' (cached)' : ''}` })
     }
-    if (vertex.started && !vertex.completed && isRunStep(name) && !running.has(vertex.digest))
+    if (vertex.started && !vertex.completed && !isRunStep(name)) others.add(vertex.digest)
+    else if (vertex.started && !vertex.completed && !running.has(vertex.digest))
       running.set(vertex.digest, now())
     if (!vertex.completed) return
     running.delete(vertex.digest)
+    if (others.delete(vertex.digest) && others.size === 0) alone_since = now()
     step.stdout.end()
     step.stderr.end()
     // When one step fails, those that wait for it are reported as cancelled: they are not the reason.
@@ -119,6 +127,9 @@ export function createTraceReader(
     get failed() {
       return failed
     },
-    runningFor: (now_ms) => (running.size === 0 ? 0 : now_ms - Math.min(...running.values())),
+    runningFor: (now_ms) =>
+      running.size === 0 || others.size > 0
+        ? 0
+        : now_ms - Math.max(alone_since, Math.min(...running.values())),
   }
 }

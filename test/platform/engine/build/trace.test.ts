@@ -32,3 +32,30 @@ it('a character on the border of two parts of a message is one', async () => {
   await trace.read(printed(`${'a'.repeat(4095)}ü\n`))
   expect(texts).toEqual([`${'a'.repeat(4095)}ü`])
 })
+
+it('a step whose base image is still fetched for it counts as running only once that is here', async () => {
+  let now_ms = 0
+  const trace = createTraceReader(
+    'prj_1',
+    () => {},
+    undefined,
+    () => now_ms,
+  )
+  const at = { seconds: 1, nanos: 0 }
+  const tell = (name: string, more: object) => {
+    const vertexes = [{ digest: `sha256:${name}`, name, started: at, ...more }]
+    return trace.read(Buffer.from(traceCodec.encode({ vertexes } as never)).toString('base64'))
+  }
+  const [base, step] = ['[1/2] FROM docker.io/library/node:22', '[2/2] RUN npm ci']
+  await tell(base, { completed: at })
+  await tell(step, {})
+  expect(trace.runningFor(5_000)).toBe(5_000)
+  now_ms = 6_000
+  await tell(base, {})
+  expect(trace.runningFor(60_000)).toBe(0)
+  now_ms = 60_000
+  await tell(base, { completed: at })
+  expect(trace.runningFor(63_000)).toBe(3_000)
+  await tell(step, { completed: at })
+  expect(trace.runningFor(90_000)).toBe(0)
+})
