@@ -148,15 +148,18 @@ describe('a pull request', () => {
     expect(result).toMatchObject({ outcome: 'preview', reason: expect.stringContaining('shop: shop has 1') })
     expect((await world.api.as('viewer').get(`/api/apps/${id}/previews`)).body.data).toHaveLength(1)
   })
-  it('beyond the quota of the project is ignored with the reason, and leaves no row', async () => {
-    const { project_id } = (await world.api.as('viewer').get(`/api/apps/${world.app_id}`)).body.data
-    await world.api.as('admin').put(`/api/projects/${project_id}`, { quotas: { previews: 0 } })
-    expect((await open()).result).toMatchObject({
-      outcome: 'ignored',
-      reason: expect.stringContaining('previews'),
-    })
-    expect(await world.list()).toEqual([])
-  })
+  it.each([{ previews: 0 }, { memory_bytes: 512 * 1024 ** 2 }])(
+    'beyond the quota %j of the project is ignored with the reason, and leaves no row',
+    async (quotas) => {
+      const { project_id } = (await world.api.as('viewer').get(`/api/apps/${world.app_id}`)).body.data
+      await world.api.as('admin').put(`/api/projects/${project_id}`, { quotas })
+      expect((await open()).result).toMatchObject({
+        outcome: 'ignored',
+        reason: expect.stringContaining(Object.keys(quotas)[0]!),
+      })
+      expect(await world.list()).toEqual([])
+    },
+  )
   it('whose name is taken by an app is ignored with the reason', async () => {
     await world.api.as('developer').post('/api/apps', { name: 'pr-12-shop', source: 'upload' })
     expect((await open()).result.reason).toContain('pr-12-shop')

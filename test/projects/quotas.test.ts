@@ -49,6 +49,19 @@ describe('quotas of a project', () => {
     await limit({ [name]: 0 })
     expect((await make.databases!()).status).toBe(409)
   })
+  it('limit what a database grows to, and what comes by a template', async () => {
+    const { id, limits } = (await make.databases!()).body.data
+    await limit({ memory_bytes: limits.memory_bytes })
+    const more = { limits: { memory_bytes: 2 * limits.memory_bytes } }
+    const answers = await Promise.all([
+      api.as('developer').put(`/api/databases/${id}`, more),
+      api.as('developer').post('/api/templates/ghost/deploy', { name: 'blog' }),
+    ])
+    expect(answers.map(({ status, body }) => [status, body.error?.message])).toEqual(
+      answers.map(() => [409, expect.stringContaining('raise the quota memory_bytes')]),
+    )
+    expect((await api.as('viewer').get('/api/apps')).body.data).toEqual([])
+  })
   it('let nothing more be stored once volumes and databases hold what they may', async () => {
     await make.databases!()
     const volume = (await make.volumes!()).body.data.id as string
