@@ -96,6 +96,15 @@ interface Read {
   rest: string
   /** From 0. */
   line: number
+  /** Whether no builder takes the line for a part of what stands above it. */
+  is_certain?: boolean
+}
+
+/** Whether an instruction begins at a line for everybody; some read a lone carriage return as the end of a line. */
+function beginsAt(lines: readonly string[], at: number, escape: string): boolean {
+  let before = at - 1
+  while (before >= 0 && isPassedOver(lines[before]!)) before -= 1
+  return !lines[at]!.includes('\r') && !lines[before]?.trimEnd().endsWith(escape)
 }
 /** Begins like a word that is an instruction; the builder takes U+0085 for white space. */
 const INSTRUCTION = /^[\s\u0085]*(?:ONBUILD[\s\u0085]+)*(ADD|FROM|COPY|RUN|ARG)\s+(.*)$/is
@@ -115,7 +124,9 @@ function readLines(
     characters += instruction.length
     meter.read(instruction)
     const [, name, rest] = INSTRUCTION.exec(instruction) ?? []
-    return name && rest ? [{ name: name.toUpperCase(), rest, line }] : []
+    if (!name || !rest) return []
+    const is_from = name.toUpperCase() === 'FROM'
+    return [{ name: name.toUpperCase(), rest, line, is_certain: is_from && beginsAt(lines, line, escape) }]
   })
   return { read, is_too_long: characters > MAX_CHARACTERS, is_overgrown: meter.isTooMuch() }
 }
@@ -135,18 +146,19 @@ function parse(text: string): Read[] {
 }
 
 /**
- * Tells what is a stage where it is named. Only what comes later can name one: before, and in a file that no parser
- * saw, the same word is an image, or the beginning of the id of one that belongs to somebody else.
+ * Tells what is a stage where it is named. Only what comes later can name one: before, and where not both the parser
+ * and the lines tell of it, the same word is an image, or the beginning of the id of one that belongs to somebody else.
  */
-function stagesIn(parsed: readonly Read[]) {
-  const stages = parsed
-    .filter(({ name }) => name === 'FROM')
-    .map(({ rest, line }) => ({ line, name: /\sAS\s+([a-z][\w.-]*)\s*$/i.exec(rest)?.[1]?.toLowerCase() }))
+function stagesIn(read: readonly Read[], parsed: readonly Read[]) {
+  const nameOf = ({ rest }: Read) => /\sAS\s+([a-z][\w.-]*)\s*$/i.exec(rest)?.[1]?.toLowerCase()
+  const stages = read.filter(({ is_certain }) => is_certain).map((one) => ({ ...one, stage: nameOf(one) }))
+  const named = new Set(parsed.filter(({ name }) => name === 'FROM').map(nameOf))
   return (word: string, { name, line }: Read): boolean => {
-    const before = stages.filter((stage) => stage.line < line)
+    const before = stages.filter((one) => one.line < line)
     // A number is one everywhere but in FROM.
     if (/^\d+$/.test(word)) return name !== 'FROM' && Number(word) < before.length
-    return before.some((stage) => stage.name === word.toLowerCase())
+    const stage = word.toLowerCase()
+    return named.has(stage) && before.some((one) => one.stage === stage)
   }
 }
 
@@ -181,7 +193,7 @@ export function dockerfileSources(
     Object.entries(build_args).map(([name, value]) => [name, new Set([value])]),
   )
   const parsed = parse(text)
-  const isStage = stagesIn(parsed)
+  const isStage = stagesIn(read, parsed)
   const found = [...read, ...parsed].flatMap((one) =>
     readingsOf(one.rest, escape).map((words) => ({ ...one, ...words })),
   )

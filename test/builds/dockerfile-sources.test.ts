@@ -110,6 +110,10 @@ describe('what the engine fetches for a Dockerfile', () => {
     expect(images('FROM cafe AS cafe')).toEqual(['cafe'])
     expect(images('FROM a\nFROM 0\nCOPY --from=7 / /')).toEqual(['a', '0', '7'])
     expect(images('FROM a AS 10.0.0.1:5000/x\nFROM 10.0.0.1:5000/x')).toEqual(['a', '10.0.0.1:5000/x'])
+    // What only the parser, or only a line by itself, takes for an instruction is none.
+    for (const fake of ['# \rFROM a AS cafe', 'RUN true \\\\\nFROM a AS cafe', 'RUN \\\n\nFROM a AS cafe'])
+      expect(images(`FROM b\n${fake}\nRUN a\nRUN b\nFROM cafe\nFROM c AS cafe`), fake).toContain('cafe')
+    expect(images('FROM a \\\n  AS cafe\n# b\n\nFROM cafe')).toEqual(['a'])
     const hidden = 'RUN <<E\nFROM a AS cafe\nE\nFROM cafe'
     expect(images(`FROM b\n${hidden}`)).toContain('cafe')
     expect(images(`FROM b\n${hidden}\n${'#\n'.repeat(40_000)}`)).toContain('cafe')
