@@ -183,23 +183,35 @@ export function createBackupService(options: BackupOptions) {
       return view(row)
     })
   }
+  /** Backups whose archives are being removed: nothing may begin to read them. */
+  const removing = new Set<string>()
+  /** A backup that is there and stays. Throws NOT_FOUND, and 409 while it is being deleted. */
+  const getKept = (id: string): BackupRow => {
+    if (removing.has(id)) throw conflict('The backup is being deleted.')
+    return get(id)
+  }
   const remove = async (actor: Actor, id: string): Promise<void> => {
-    const row = get(id)
+    const row = getKept(id)
     backupMachine.next(row.status, 'delete')
     if (isInUse(jobs, id))
       throw conflict('Cannot delete a backup while it is restored or tried. Wait until that has ended.')
-    // The archive first: a row without one would be a promise that nothing keeps.
-    if (row.status === 'succeeded') await answering(archives.remove(row))
-    db.tx(() => {
-      repository.delete(id)
-      note(actor, 'delete', row, null)
-      events.append({ ...backupEvent(row, 'deleted'), actor_id: actor.user_id || null })
-    })
+    removing.add(id)
+    try {
+      // The archive first: a row without one would be a promise that nothing keeps.
+      if (row.status === 'succeeded') await answering(archives.remove(row))
+      db.tx(() => {
+        repository.delete(id)
+        note(actor, 'delete', row, null)
+        events.append({ ...backupEvent(row, 'deleted'), actor_id: actor.user_id || null })
+      })
+    } finally {
+      removing.delete(id)
+    }
   }
 
   return {
     ...createFinals({ clock, events, jobs, repository, view, get, start }),
-    ...createRestores({ db, events, jobs, repository, archives, get, targetOf, note }),
+    ...createRestores({ db, events, jobs, repository, archives, get: getKept, targetOf, note }),
     ...createReceiving({ db, clock, events, repository, archives, view, get, insert: insertUpload }),
     create,
     remove,
@@ -225,7 +237,7 @@ export function createBackupService(options: BackupOptions) {
     }),
     projectOf: (id: string): string | undefined => repository.find(id)?.project_id,
     verify(actor: Actor, id: string): Backup {
-      const row = get(id)
+      const row = getKept(id)
       backupMachine.next(row.status, 'verify')
       return db.tx(() => {
         const verification: Verification = {

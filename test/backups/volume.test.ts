@@ -1,6 +1,7 @@
-import { readFileSync, writeFileSync } from 'node:fs'
+import { mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { PLATFORM } from '#server/kernel/access'
 import { createTestApi, type TestApi } from '#test/support/api'
 import { commitShop, SHOP_URL } from '#test/support/shop'
 import { EDGE_IMAGE } from '#server/platform/ingress/image'
@@ -292,6 +293,29 @@ describe('a restore of a volume', () => {
     ])
     await restore(backup_id)
     expect([(await show('/api/volumes'))[0].status, held()]).toEqual(['ready', 'FILES'])
+  })
+  it('and a trial are refused while the backup is being deleted, and it goes', async () => {
+    const { id: backup_id } = await backUp()
+    const { backups } = api.services
+    const removal = backups.remove(PLATFORM, backup_id)
+    const refused = expect.objectContaining({ status: 409, message: expect.stringContaining('deleted') })
+    expect(() => backups.restore(PLATFORM, backup_id, { mode: 'in_place' })).toThrow(refused)
+    expect(() => backups.verify(PLATFORM, backup_id)).toThrow(refused)
+    await expect(backups.remove(PLATFORM, backup_id)).rejects.toThrow(refused)
+    await removal
+    expect([api.services.backups.projectOf(backup_id), held()]).toEqual([undefined, 'FILES'])
+  })
+  it('is possible again where the destination did not let the backup be deleted', async () => {
+    const { id: backup_id, location } = await backUp()
+    const path = pathOf(location)
+    renameSync(path, `${path}.kept`)
+    // A folder in its place is nothing that is deleted as a file is.
+    mkdirSync(join(path, 'held'), { recursive: true })
+    expect((await api.as('owner').delete(`/api/backups/${backup_id}`)).status).toBe(409)
+    rmSync(path, { recursive: true })
+    renameSync(`${path}.kept`, path)
+    volumes.held.set(id, 'CHANGED')
+    expect([(await restore(backup_id)).status, held()]).toEqual([201, 'FILES'])
   })
   it('refuses a name that a volume may not have with 422, and one that is taken with 409', async () => {
     const { id: backup_id } = await backUp()
