@@ -218,6 +218,8 @@ export interface RunOnceSpec extends ContainerSpec {
   onLog(line: LogLine): void
   /** Called once the command runs: what fails after that may have been done. */
   onStarted?(): void
+  /** How long an engine that does not answer is asked again how the command has ended; default: not at all. */
+  patience_ms?: number
 }
 export interface RunResult {
   exit_code: number

@@ -57,8 +57,8 @@ export function createOneOffLogs({ connection, containers }: Source) {
       },
       /** The last lines of a command that has ended before all of them could be read. */
       async finish(): Promise<void> {
-        if (is_whole || last === undefined) return
-        const { at } = last
+        if (is_whole) return
+        const { at } = last ?? { at: '' }
         const found: LogLine[] = []
         const signal = AbortSignal.timeout(LOG_TAIL_MS)
         for await (const line of lines(id, { tail: LAST_LINES }, signal)) if (line.at > at) found.push(line)

@@ -1,3 +1,4 @@
+import { setTimeout as pause } from 'node:timers/promises'
 import type { Connection } from '../connection.ts'
 import type { DiskRoom } from '../disk-room.ts'
 import { containerBody } from './body.ts'
@@ -21,6 +22,24 @@ interface Host {
   limit_bytes: number | undefined
 }
 
+/** Asks an engine that does not answer again and again, as long as the caller has patience with it. */
+type Patiently = <T>(ask: () => Promise<T>) => Promise<T>
+const PAUSE_MS = 500
+const isDown = (error: unknown) => error instanceof EngineError && error.code === 'unavailable'
+function createPatience(patience_ms: number, signal: AbortSignal): Patiently {
+  return async (ask) => {
+    const began = performance.now()
+    for (;;) {
+      try {
+        return await ask()
+      } catch (error) {
+        if (!isDown(error) || signal.aborted || performance.now() - began >= patience_ms) throw error
+        await pause(PAUSE_MS, undefined, { signal })
+      }
+    }
+  }
+}
+
 /** Runs commands to their end in containers of their own. */
 export function createOneOffs(host: Host) {
   const { containers, volumes } = host
@@ -29,6 +48,8 @@ export function createOneOffs(host: Host) {
     if (signal.aborted) throw aborted('The command')
     const name = `${spec.release_id}-${spec.purpose}`
     const started = performance.now()
+    const patiently = createPatience(spec.patience_ms ?? 0, signal)
+    let has_ended = false
     await makeRoom(containers, name)
     try {
       await volumes.require(spec)
@@ -41,8 +62,9 @@ export function createOneOffs(host: Host) {
       await containers.start(id, signal)
       spec.onStarted?.()
       const log = logOf(id, spec.onLog)
-      const { timed_out } = await watch(host, { id, spec, log }, signal)
-      const info = timed_out ? undefined : await containers.find(id)
+      const { timed_out } = await watch(host, { id, spec, log, patiently }, signal)
+      const info = timed_out ? undefined : await patiently(() => containers.find(id))
+      has_ended = true
       return {
         exit_code: info?.State.ExitCode ?? 137,
         oom_killed: info?.State.OOMKilled ?? false,
@@ -53,7 +75,7 @@ export function createOneOffs(host: Host) {
       throw signal.aborted ? aborted('The command') : startError(error)
     } finally {
       // By name: a create that was cut off may have made the container without telling its id.
-      await containers.remove(name)
+      await (has_ended ? patiently(() => containers.remove(name)) : containers.remove(name))
     }
   }
 }
@@ -74,7 +96,7 @@ async function makeRoom(containers: Containers, name: string): Promise<void> {
 /** Waits for the end of a started command and of its log, at most until its time limit. */
 async function watch(
   host: Host,
-  { id, spec, log }: { id: string; spec: RunOnceSpec; log: OneOffLog },
+  { id, spec, log, patiently }: { id: string; spec: RunOnceSpec; log: OneOffLog; patiently: Patiently },
   signal: AbortSignal,
 ): Promise<{ timed_out: boolean }> {
   const stop = new AbortController()
@@ -115,12 +137,13 @@ async function watch(
   try {
     await following
   } catch (error) {
-    if (!stop.signal.aborted) throw error
+    // What was not read for that is asked for again.
+    if (!stop.signal.aborted && !isDown(error)) throw error
   } finally {
     clearTimeout(late)
     signal.removeEventListener('abort', abort)
   }
   if (excess) throw excess
-  if (!signal.aborted) await log.finish()
+  if (!signal.aborted) await patiently(() => log.finish())
   return { timed_out }
 }
