@@ -68,14 +68,15 @@ export function createDeliveryRepository(db: Db) {
         )
         .run(row).changes === 1,
     /** Counts one more in the newest entry, where that is about the same kind of refused call; else false. */
-    refusedAgain: (webhook_id: string, event: string, at: string): boolean =>
+    refusedAgain: (refused: { webhook_id: string; event: string; detail: string; at: string }): boolean =>
       db
         .sql(
           `UPDATE webhook_deliveries SET attempts = attempts + 1, created_at = @at, finished_at = @at
            WHERE rowid = (SELECT rowid FROM webhook_deliveries WHERE webhook_id = @webhook_id
-             ORDER BY rowid DESC LIMIT 1) AND event = @event AND status = 'failed' AND direction = 'in'`,
+             ORDER BY rowid DESC LIMIT 1)
+             AND event = @event AND detail = @detail AND status = 'failed' AND direction = 'in'`,
         )
-        .run({ webhook_id, event, at }).changes === 1,
+        .run(refused).changes === 1,
     /** Takes the content of the one delivery that came in so many before the newest, and puts something in its place. */
     forgetContent: (webhook_id: string, newer: number, content: string) =>
       db

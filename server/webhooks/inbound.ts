@@ -62,6 +62,7 @@ export const digestOf = (token: string): string => createHash('sha256').update(t
 const REPEAT_MS = 86_400_000
 /** Event of an entry about calls that were refused. */
 const REFUSED = 'refused'
+const DEPLOY = 'deploy'
 const UNSIGNED = 'The signature does not fit the secret of this webhook.'
 const SAME_SECRET = 'Enter the same secret here and at the forge.'
 const UNTOLD = JSON.stringify(other('Nothing is kept of a call whose signature does not fit.'))
@@ -75,12 +76,6 @@ export function createInbound({ db, clock, secrets, webhooks, deliveries, ports 
   const knownHook = (token: string, kind: WebhookRow['kind']): WebhookRow => {
     const hook = webhooks.byToken(digestOf(token))
     if (hook?.kind !== kind) throw notFound('webhook')
-    return hook
-  }
-  /** The same for a call that begins. */
-  const hookOf = (token: string, kind: WebhookRow['kind']): WebhookRow => {
-    const hook = knownHook(token, kind)
-    limit(hook.id)
     return hook
   }
   const record = (hook: WebhookRow, row: Partial<DeliveryRow> & Pick<DeliveryRow, 'event' | 'content'>) => {
@@ -104,6 +99,42 @@ export function createInbound({ db, clock, secrets, webhooks, deliveries, ports 
     deliveries.insert(delivery)
     deliveries.forgetContent(hook.id, CONTENTS_KEPT, FORGOTTEN)
     return delivery.id
+  }
+
+  /** Tells of calls that were refused before anything of them was read: all of a kind in a row are one entry. */
+  const noteRefusal = (hook: WebhookRow, { status }: ApiError, detail: string): void =>
+    db.tx(() => {
+      if (deliveries.refusedAgain({ webhook_id: hook.id, event: REFUSED, detail, at: clock.iso() })) return
+      const told = { content: UNTOLD, detail }
+      record(hook, { event: REFUSED, status: 'failed', response_status: status, ...told })
+    })
+  /** Does what the holder of a secret asks for; a refusal goes to the caller, and into the log with its reason. */
+  const telling = <T>(refused: (refusal: ApiError) => void, work: () => T): T => {
+    try {
+      return work()
+    } catch (error) {
+      if (error instanceof ApiError && error.status < 500) refused(error)
+      throw error
+    }
+  }
+  /** Deploys the app of a deploy hook, and writes that or the refusal into the log of deliveries. */
+  const deployBy = (hook: WebhookRow, app_id: string, content: string): InboundResult => {
+    const refused = ({ status, message }: ApiError) =>
+      void record(hook, {
+        event: DEPLOY,
+        content,
+        status: 'failed',
+        response_status: status,
+        detail: message,
+      })
+    const commit = JSON.parse(content) as { branch?: string; commit?: string }
+    return telling(refused, () =>
+      db.tx(() => {
+        const deployment_ids = [ports.deploy(app_id, 'hook', commit)]
+        const told = { event: DEPLOY, content, deployment_ids: JSON.stringify(deployment_ids) }
+        return { delivery_id: record(hook, told), outcome: 'deployed', reason: null, deployment_ids }
+      }),
+    )
   }
 
   /** Apps that a hook may be about: `own` is the one that it is for, unless that is being deleted. */
@@ -239,12 +270,9 @@ export function createInbound({ db, clock, secrets, webhooks, deliveries, ports 
    * nothing there. Anybody may have sent it, so nothing of it is kept, and all of them in a row are one entry.
    */
   const unsigned = (hook: WebhookRow): ApiError => {
-    db.tx(() => {
-      if (deliveries.refusedAgain(hook.id, REFUSED, clock.iso())) return
-      const told = { content: UNTOLD, detail: `${UNSIGNED} ${SAME_SECRET}` }
-      record(hook, { event: REFUSED, status: 'failed', response_status: 401, ...told })
-    })
-    return new ApiError('UNAUTHORIZED', UNSIGNED)
+    const refusal = new ApiError('UNAUTHORIZED', UNSIGNED)
+    noteRefusal(hook, refusal, `${UNSIGNED} ${SAME_SECRET}`)
+    return refusal
   }
   const since = () => new Date(clock.now() - REPEAT_MS).toISOString()
   const refuseRepeat = (hook: WebhookRow, key: string | null): void => {
@@ -278,7 +306,8 @@ export function createInbound({ db, clock, secrets, webhooks, deliveries, ports 
      * delivery 409.
      */
     receive(token: string, stream: Readable, header: ReadHeader): Promise<InboundResult> {
-      const { project_id } = hookOf(token, 'git')
+      const { id, project_id } = knownHook(token, 'git')
+      limit(id)
       return bodies.take(project_id, stream, (body) => takeEvent(token, body, header))
     },
     /** Starts a deployment for whoever knows the secret address. What is sent along is passed over. */
@@ -287,42 +316,31 @@ export function createInbound({ db, clock, secrets, webhooks, deliveries, ports 
       stream: Readable,
       commit: { branch?: string; commit?: string },
     ): Promise<InboundResult> {
-      hookOf(token, 'deployment')
+      const asked = knownHook(token, 'deployment')
+      // Whoever knows the address is meant to: how often it is called is for those who see the log.
+      telling(
+        (refusal) => noteRefusal(asked, refusal, refusal.message),
+        () => limit(asked.id),
+      )
       await finished(stream.resume())
       const hook = knownHook(token, 'deployment')
-      return db.tx(() => {
-        const content = JSON.stringify(commit)
-        const app = hook.app_id ? ports.app(hook.app_id) : undefined
-        if (hook.enabled === 0 || !app) {
-          const reason = 'The webhook is turned off.'
-          const delivery_id = record(hook, { event: 'deploy', content, status: 'ignored', detail: reason })
-          return { delivery_id, outcome: 'ignored', reason, deployment_ids: [] }
-        }
-        const deployment_ids = [ports.deploy(app.id, 'hook', commit)]
-        const delivery_id = record(hook, {
-          event: 'deploy',
-          content,
-          deployment_ids: JSON.stringify(deployment_ids),
-        })
-        return { delivery_id, outcome: 'deployed', reason: null, deployment_ids }
-      })
+      const content = JSON.stringify(commit)
+      const app = hook.app_id ? ports.app(hook.app_id) : undefined
+      if (hook.enabled === 1 && app) return deployBy(hook, app.id, content)
+      const reason = 'The webhook is turned off.'
+      const delivery_id = db.tx(() =>
+        record(hook, { event: DEPLOY, content, status: 'ignored', detail: reason }),
+      )
+      return { delivery_id, outcome: 'ignored', reason, deployment_ids: [] }
     },
     /** What `again` needs to know of a stored delivery, with others served while it is found out. */
     weigh: (hook: WebhookRow, row: DeliveryRow) =>
-      row.event === 'deploy' ? UNTOUCHED : untouchedBy(hook, checked(JSON.parse(row.content) as ForgeEvent)),
+      row.event === DEPLOY ? UNTOUCHED : untouchedBy(hook, checked(JSON.parse(row.content) as ForgeEvent)),
     /** Does again what a stored delivery asked for. */
     again(hook: WebhookRow, row: DeliveryRow, untouched: ReadonlySet<string>): InboundResult {
       const { event: name, content } = row
-      if (name !== 'deploy' || hook.kind !== 'deployment')
-        return act(hook, checked(JSON.parse(content) as ForgeEvent), { name, key: null, untouched })
-      return db.tx(() => {
-        const deployment_ids = [
-          ports.deploy(hook.app_id!, 'hook', JSON.parse(content) as { branch?: string }),
-        ]
-        const ids = JSON.stringify(deployment_ids)
-        const delivery_id = record(hook, { event: name, content, deployment_ids: ids })
-        return { delivery_id, outcome: 'deployed', reason: null, deployment_ids }
-      })
+      if (name === DEPLOY && hook.kind === 'deployment') return deployBy(hook, hook.app_id!, content)
+      return act(hook, checked(JSON.parse(content) as ForgeEvent), { name, key: null, untouched })
     },
   }
 }

@@ -333,6 +333,43 @@ describe('a deploy hook', () => {
     await api.as('developer').delete(`/api/webhooks/${hook.id}`)
     expect((await api.request('POST', pathOf(hook.url))).status).toBe(404)
   })
+  it('that is refused is told in the log of deliveries with its reason, and can be done again from there', async () => {
+    const hook = await create({ kind: 'deployment', app_id })
+    // As while it is being rolled back, for as long as the test goes on.
+    api.fakes.engine.behave(() => true, { build_duration_ms: 600_000 })
+    const rolling = (await api.as('developer').post(`/api/apps/${app_id}/deploy`, { no_cache: true })).body
+      .data
+    api.kernel.db.sql(`UPDATE deployments SET trigger = 'rollback' WHERE id = ?`).run(rolling.id)
+    const log = async () => (await api.as('developer').get(`/api/webhooks/${hook.id}/deliveries`)).body.data
+    const { status, body } = await api.request('POST', `${pathOf(hook.url)}?branch=main`)
+    expect(status).toBe(409)
+    expect(await log()).toMatchObject([
+      {
+        ...{ direction: 'in', event: 'deploy', status: 'failed', response_status: 409 },
+        detail: body.error.message,
+        content: { branch: 'main' },
+      },
+    ])
+    const [{ id }] = await log()
+    await api.as('developer').post(`/api/deployments/${rolling.id}/cancel`)
+    await api.services.jobs.idle()
+    const again = await api.as('developer').post(`/api/webhooks/${hook.id}/deliveries/${id}/redeliver`)
+    expect(again.body.data).toMatchObject({ status: 'succeeded', deployment_ids: [expect.any(String)] })
+    await api.as('developer').post(`/api/deployments/${again.body.data.deployment_ids[0]}/cancel`)
+    await api.services.jobs.idle()
+  })
+  it('that is called too often is told so in one entry, however often it is', async () => {
+    const hook = await create({ kind: 'deployment', app_id })
+    await api.as('developer').put(`/api/webhooks/${hook.id}`, { enabled: false })
+    const answers = []
+    for (let call = 0; call < 123; call++) answers.push((await api.request('POST', pathOf(hook.url))).status)
+    expect(answers.slice(-4)).toEqual([200, 429, 429, 429])
+    const { data, total } = (await api.as('developer').get(`/api/webhooks/${hook.id}/deliveries`)).body
+    expect([total, data[0]]).toMatchObject([
+      121,
+      { event: 'refused', status: 'failed', response_status: 429, attempts: 3 },
+    ])
+  })
   it('goes with its app', async () => {
     const hook = await create({ kind: 'deployment', app_id })
     await api.as('owner').delete(`/api/apps/${app_id}`)

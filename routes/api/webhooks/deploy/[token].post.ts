@@ -12,7 +12,7 @@ export default endpoint({
   query: DeployHookQuery,
   upload: { media_types: ['application/json'], max_bytes: 1_048_576, any_type: true },
   response: data(InboundResult),
-  errors: ['NOT_FOUND', 'RATE_LIMITED'],
+  errors: ['NOT_FOUND', 'CONFLICT', 'RATE_LIMITED'],
   handler: async ({ params, query, upload, services }) => ({
     data: await services.webhooks.deploy(params.token, upload.stream, query),
   }),
