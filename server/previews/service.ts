@@ -211,6 +211,14 @@ export function createPreviews(context: PreviewContext) {
       remove(change(row.id, { revival: null }), reason)
       return { is_done: true, deployment_ids: [], reason }
     },
+    /** A pull request is for another branch than that of the app by now; undefined where no preview shows it. */
+    aimedElsewhere(app_id: string, number: number, branch: string): PullRequestResult | undefined {
+      const row = repository.byNumber(app_id, number)
+      if (row?.source !== 'pull_request') return undefined
+      const reason = `The pull request is for ${branch} now.`
+      remove(change(row.id, { revival: null }), reason)
+      return { is_done: true, deployment_ids: [], reason }
+    },
     /** New commits of a branch reach the previews that show it. */
     pushed(app_id: string, branch: string, commit: string): string[] {
       const parent = parentOf(app_id)

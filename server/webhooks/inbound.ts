@@ -11,20 +11,13 @@ import { createHookBodies, hmacOf } from './body.ts'
 import { createCallLimit } from './call-limit.ts'
 import type { DeliveryRepository, DeliveryRow } from './deliveries.ts'
 import { checked } from './forges/checked.ts'
-import {
-  type ForgeEvent,
-  other,
-  type PullRequestEvent,
-  type PushEvent,
-  type ReadHeader,
-} from './forges/forge.ts'
+import { type ForgeEvent, other, type PushEvent, type ReadHeader } from './forges/forge.ts'
 import { findForge } from './forges/forges.ts'
 import { CONTENTS_KEPT, FORGOTTEN, keptContent } from './kept-content.ts'
-import { pullRequestOf, type PreviewResult, previewAppsFor } from './pull-requests.ts'
 import { hasSkipMarker, refusePush, touchesNothing } from './push-rules.ts'
 import { createReader } from './read-apart.ts'
 import type { WebhookRepository, WebhookRow } from './repository.ts'
-import type { PreviewPorts } from './pull-requests.ts'
+import { type PreviewPorts, showPullRequest } from './pull-requests.ts'
 import { isSameRepository } from './repository-address.ts'
 import type { InboundResult } from './schema.ts'
 import { secretContext } from './sealed.ts'
@@ -203,28 +196,6 @@ export function createInbound({ db, clock, secrets, webhooks, deliveries, ports 
     return { deployed, reason: reasons.length > 0 ? reasons.join(' ') : null }
   }
 
-  /** Makes, updates or removes the previews of a pull request. */
-  const pullRequest = (hook: WebhookRow, event: PullRequestEvent): PreviewResult => {
-    const apps = previewAppsFor(candidatesOf(hook).candidates, event)
-    if (typeof apps === 'string') return { is_done: false, deployment_ids: [], reason: apps }
-    const nothing = (reason: string): PreviewResult => ({ is_done: false, deployment_ids: [], reason })
-    const results = apps.map((app) => {
-      if (event.action === 'closed') return ports.previews.closed(app.id, event.number, event.is_merged)
-      const asked = pullRequestOf(event, app.git_url!)
-      return typeof asked === 'string'
-        ? nothing(asked)
-        : attempt(() => ports.previews.opened(app.id, asked), nothing)
-    })
-    const reasons = results.flatMap(({ reason }, at) =>
-      reason === null ? [] : [apps.length === 1 ? reason : `${apps[at]!.name}: ${reason}`],
-    )
-    return {
-      is_done: results.some(({ is_done }) => is_done),
-      deployment_ids: results.flatMap(({ deployment_ids }) => deployment_ids),
-      reason: reasons.length > 0 ? reasons.join(' ') : null,
-    }
-  }
-
   /**
    * Does what an event asks for and writes it into the log of deliveries, both or neither. What a rule forbids is
    * ignored with its reason, because forges turn off hooks that fail.
@@ -248,7 +219,9 @@ export function createInbound({ db, clock, secrets, webhooks, deliveries, ports 
       if (hook.enabled === 0) return ignored('The webhook is turned off.')
       if (event.kind === 'other') return ignored(event.reason)
       if (event.kind === 'pull_request') {
-        const { is_done, reason, deployment_ids } = pullRequest(hook, event)
+        const { candidates } = candidatesOf(hook)
+        const shown = showPullRequest({ candidates, previews: ports.previews, attempt }, event)
+        const { is_done, reason, deployment_ids } = shown
         if (!is_done) return ignored(reason ?? 'Nothing to show.')
         const detail = { deployment_ids: JSON.stringify(deployment_ids), detail: reason }
         return { delivery_id: log(detail), outcome: 'preview', reason, deployment_ids }

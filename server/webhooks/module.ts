@@ -19,7 +19,7 @@ interface Needs {
   deployments: Pick<DeploymentsDomain, 'enqueueSource' | 'get' | 'branchOf'>
   git_credentials: Pick<GitAccess, 'credentialFor'>
   identity: { people: Pick<People, 'find'> }
-  previews: Pick<Previews, 'opened' | 'closed' | 'pushed' | 'ofRunner' | 'find'>
+  previews: Pick<Previews, 'opened' | 'closed' | 'aimedElsewhere' | 'pushed' | 'ofRunner' | 'find'>
   projects: Pick<Projects, 'rolesOf'>
   settings: { mail: Mail }
 }
@@ -57,6 +57,7 @@ function createWebhooksDomain(base: Base, use: Needs) {
       previews: {
         opened: (...given) => use.previews.opened(...given),
         closed: (...given) => use.previews.closed(...given),
+        aimedElsewhere: (...given) => use.previews.aimedElsewhere(...given),
         pushed: (...given) => use.previews.pushed(...given),
       },
       previewOf(app_id) {

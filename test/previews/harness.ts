@@ -13,6 +13,8 @@ export interface PullRequestFacts {
   title?: string
   base?: string
   merged?: boolean
+  /** What an edit changed. */
+  changes?: object
 }
 
 /** An app with previews on, and GitHub telling of its pull requests. */
@@ -66,12 +68,13 @@ export async function createPreviewWorld(
         { 'package.json': '{"name":"shop","scripts":{"start":"node server.js"}}', 'server.js': `// ${text}` },
         text,
       ),
-    pullRequest(action: 'opened' | 'synchronize' | 'closed', facts: PullRequestFacts = {}) {
+    pullRequest(action: 'opened' | 'synchronize' | 'edited' | 'closed', facts: PullRequestFacts = {}) {
       const { number = 12, branch = 'feature', sha = '0'.repeat(40), fork, title, base, merged } = facts
       const repo = { clone_url: fork ?? SHOP_URL }
       return emit('pull_request', {
         action,
         number,
+        ...(facts.changes ? { changes: facts.changes } : {}),
         pull_request: {
           title: title ?? 'A feature',
           html_url: `https://git.example.com/team/shop/pull/${number}`,

@@ -124,6 +124,28 @@ describe('a pull request', () => {
     expect(result).toMatchObject({ outcome: 'ignored', reason: expect.stringContaining('release') })
     expect(await world.list()).toEqual([])
   })
+  it('that is aimed at another branch than that of the app loses its preview, and has one again when it is back', async () => {
+    const { sha } = await open()
+    const aim = (base: string) =>
+      world.pullRequest('edited', { sha, base, changes: { base: { ref: { from: 'main' } } } })
+    const away = await aim('release')
+    expect(away.body.data).toMatchObject({
+      outcome: 'preview',
+      reason: 'The pull request is for release now.',
+    })
+    await world.idle()
+    await world.isGone()
+    expect((await aim('release')).body.data.outcome).toBe('ignored')
+    expect((await aim('main')).body.data).toMatchObject({ outcome: 'preview', reason: null })
+    await world.idle()
+    expect(await world.preview()).toMatchObject({ status: 'running', commit: sha })
+    const words = await world.pullRequest('edited', {
+      sha,
+      base: 'release',
+      changes: { title: { from: 'A' } },
+    })
+    expect([words.body.data.outcome, (await world.list()).length]).toEqual(['ignored', 1])
+  })
   it('is ignored while previews are off', async () => {
     await world.api.as('developer').put(`${world.path}/settings`, { enabled: false })
     expect((await open()).result).toMatchObject({ outcome: 'ignored', reason: 'Previews are off for shop.' })

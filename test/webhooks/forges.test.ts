@@ -6,6 +6,8 @@ import type { Forge } from '#server/webhooks/forges/forge'
 import { github } from '#server/webhooks/forges/github'
 import { gitlab } from '#server/webhooks/forges/gitlab'
 import { bitbucket } from '#server/webhooks/forges/bitbucket'
+import { forgejo } from '#server/webhooks/forges/forgejo'
+import { gitea } from '#server/webhooks/forges/gitea'
 
 // Real payloads that GitHub publishes. The package has no `main`, so its file is named.
 const EXAMPLES = createRequire(import.meta.url)('@octokit/webhooks-examples/api.github.com/index.json') as {
@@ -173,6 +175,53 @@ describe('a pull request that is closed after its branch was deleted', () => {
     expect(forge.parse(event, payload)).toMatchObject({
       ...{ kind: 'pull_request', action: 'closed', number: 7, is_merged: true, head: { sha: '' } },
     })
+  })
+})
+
+describe('a pull request that is aimed at another branch', () => {
+  const repository = { clone_url: 'https://git.example.com/team/shop.git', full_name: 'team/shop' }
+  const sha = 'a'.repeat(40)
+  const edited = (changes: object) => ({
+    ...{ action: 'edited', number: 7, changes, repository },
+    pull_request: {
+      title: 'A feature',
+      head: { ref: 'feature', sha, repo: repository },
+      base: { ref: 'release', sha, repo: repository },
+    },
+  })
+  const update = (changes: object) => ({
+    ...{ project: { git_http_url: repository.clone_url }, changes },
+    object_attributes: {
+      ...{ iid: 7, title: 'A feature', action: 'update', last_commit: { id: sha } },
+      ...{ source_branch: 'feature', target_branch: 'release', source_project_id: 1, target_project_id: 1 },
+    },
+  })
+  const side = (name: string) => ({ branch: { name }, commit: { hash: sha }, repository })
+  const cases: [Forge, string, object, object | undefined][] = [
+    [github, 'pull_request', edited({ base: { ref: { from: 'main' } } }), edited({ title: { from: 'A' } })],
+    [gitea, 'pull_request', edited({ ref: { from: 'main' } }), edited({ body: { from: '' } })],
+    [forgejo, 'pull_request', edited({ ref: { from: 'main' } }), edited({})],
+    [
+      gitlab,
+      'Merge Request Hook',
+      update({ target_branch: { previous: 'main', current: 'release' } }),
+      update({ title: { previous: 'A', current: 'B' } }),
+    ],
+    [
+      bitbucket,
+      'pullrequest:updated',
+      {
+        repository,
+        pullrequest: { id: 7, title: 'A feature', source: side('feature'), destination: side('release') },
+      },
+      undefined,
+    ],
+  ]
+  it.each(cases)('is told by $title, and an edit of its words is not', (forge, event, payload, words) => {
+    expect(forge.parse(event, payload)).toMatchObject({
+      ...{ kind: 'pull_request', action: 'updated', number: 7, base: { branch: 'release' }, head: { sha } },
+    })
+    if (words) expect(forge.parse(event, words).kind).toBe('other')
   })
 })
 

@@ -26,9 +26,12 @@ const Push = v.object({
   repository: Repository,
 })
 const Side = v.object({ ref: v.string(), sha: v.string(), repo: v.nullable(Repository) })
+const Changed = v.optional(v.nullable(v.unknown()))
 const PullRequest = v.object({
   action: v.string(),
   number: v.number(),
+  // Of an edit; the branch that it is for is `base` at GitHub and `ref` at Gitea and Forgejo.
+  changes: v.optional(v.nullable(v.object({ base: Changed, ref: Changed }))),
   pull_request: v.object({
     title: v.string(),
     html_url: text,
@@ -79,7 +82,9 @@ export function parsePullRequest(payload: unknown): ForgeEvent {
   const told = shaped(PullRequest, payload)
   if (!told) return unreadable('pull request')
   const { action, number, pull_request, repository } = told
-  const known = ACTIONS.get(action)
+  // An edit of its words changes nothing that a preview shows.
+  const is_aimed_anew = action === 'edited' && Boolean(told.changes?.base ?? told.changes?.ref)
+  const known = is_aimed_anew ? 'updated' : ACTIONS.get(action)
   if (!known) return other(`A pull request that was ${action.slice(0, 64)} starts nothing.`)
   const { head, base } = pull_request
   return {

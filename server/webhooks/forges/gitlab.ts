@@ -28,6 +28,7 @@ const Push = v.object({
 })
 const MergeRequest = v.object({
   project: Project,
+  changes: v.optional(v.nullable(v.object({ target_branch: v.optional(v.nullable(v.unknown())) }))),
   object_attributes: v.object({
     iid: v.number(),
     title: v.string(),
@@ -69,14 +70,14 @@ function parsePush(payload: unknown): ForgeEvent {
 function parseMergeRequest(payload: unknown): ForgeEvent {
   const told = shaped(MergeRequest, payload)
   if (!told) return unreadable('merge request')
-  const { project, object_attributes: mr } = told
+  const { project, changes, object_attributes: mr } = told
   const action = {
     open: 'opened',
     reopen: 'opened',
     close: 'closed',
     merge: 'closed',
-    // An update without an earlier commit changed words only.
-    ...(mr.oldrev ? { update: 'updated' } : {}),
+    // An update without an earlier commit or another branch that it is for changed words only.
+    ...(mr.oldrev || changes?.target_branch ? { update: 'updated' } : {}),
   }[mr.action ?? ''] as 'opened' | 'updated' | 'closed' | undefined
   if (!action) return other('This change of a merge request starts nothing.')
   return {
