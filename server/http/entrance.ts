@@ -5,7 +5,7 @@ import type { HttpPorts } from './context.ts'
 import { allowOrigin, answerPreflight } from './cors.ts'
 import { SECURITY_HEADERS, toErrorAnswer } from './errors.ts'
 import { decodeSegment } from './input.ts'
-import { rawPath, requestId } from './request.ts'
+import { rawPath, requestId, requireOneHost } from './request.ts'
 import { endUnsent, endUntaken } from './untaken.ts'
 import { createRouteTable, segmentsOf, type ServedRoute } from './route-table.ts'
 
@@ -25,6 +25,7 @@ export function createEntrance(routes: readonly ServedRoute[]): (event: H3Event)
     endUnsent(event.node)
     setResponseHeader(event, 'X-Request-Id', requestId(event))
     for (const [name, value] of Object.entries(SECURITY_HEADERS)) setResponseHeader(event, name, value)
+    requireOneHost(event.node.req)
     if ((event.node.req.url ?? '').length > MAX_URL_BYTES)
       throw new ApiError('BAD_REQUEST', `The address is longer than ${MAX_URL_BYTES} bytes.`)
     const path = rawPath(event)

@@ -1,5 +1,7 @@
+import type { IncomingMessage } from 'node:http'
 import { getRequestHeader, type H3Event } from 'h3'
 import type { Credentials } from '#server/kernel/access'
+import { badRequest } from '#server/kernel/errors'
 import { newId } from '#server/kernel/ids'
 import type { HttpPorts, RequestFacts } from './context.ts'
 import { readSession } from './session-cookie.ts'
@@ -21,6 +23,23 @@ export function requestId(event: H3Event): string {
  */
 export const rawPath = (event: H3Event): string =>
   (event.node.req.originalUrl ?? event.node.req.url ?? '/').split('?')[0]!
+
+/** What may stand for a host and its port. */
+const HOST = /^[\w.~!$&'()*+,;=%:[\]-]*$/
+/**
+ * Throws BAD_REQUEST for a request with two hosts, or with what is none: whoever reads the other one of them takes it for
+ * a request to somebody else. Source: RFC 9112, section 3.2.
+ */
+export function requireOneHost({ rawHeaders }: Pick<IncomingMessage, 'rawHeaders'>): void {
+  let hosts = 0
+  for (let at = 0; at < rawHeaders.length; at += 2) {
+    const name = rawHeaders[at]!
+    if (name.length !== 4 || name.toLowerCase() !== 'host') continue
+    hosts += 1
+    if (hosts > 1 || !HOST.test(rawHeaders[at + 1]!))
+      throw badRequest('A request names its host once, in one header `Host`.')
+  }
+}
 
 /** A host name without its port. */
 const nameOf = (host = ''): string => host.replace(/:\d+$/, '').toLowerCase()

@@ -4,6 +4,7 @@ import { notFound } from '#server/kernel/errors'
 import { newId } from '#server/kernel/ids'
 import { createLog } from '#server/kernel/log'
 import { MAX_MESSAGE_BYTES } from '#server/realtime/realtime'
+import { requireOneHost } from './request.ts'
 import { refusal } from './websocket.ts'
 
 /**
@@ -16,10 +17,13 @@ export function createSocketOptions(): NonNullable<AppOptions['websocket']> {
     hooks: {
       upgrade(request: { _req?: IncomingMessage }) {
         request._req?.socket.on('error', () => undefined)
-        const path = (request._req?.url ?? '').split('?')[0]
-        return path === '/api/ws'
-          ? undefined
-          : refusal(notFound('path'), newId('req'), createLog('text', 'error'))
+        try {
+          if (request._req) requireOneHost(request._req)
+          if ((request._req?.url ?? '').split('?')[0] !== '/api/ws') throw notFound('path')
+          return undefined
+        } catch (error) {
+          return refusal(error, newId('req'), createLog('text', 'error'))
+        }
       },
     },
   }
