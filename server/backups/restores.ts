@@ -69,9 +69,11 @@ export function createRestores(options: RestoresOptions) {
         const { row, restore, request } = requestOf(id, given)
         const made = restore.begin({ ...request, restore_id: '' })
         const payload: RestorePayload = { ...request, target_id: made, backup_id: id, target: row.target }
+        const [lane, ...lanes] = restore.lanes(made)
         const job_id = jobs.enqueue<RestorePayload>({
           kind: RESTORE_KIND,
-          lane: restore.lane(made),
+          lane,
+          lanes,
           subject: made,
           project_id: row.project_id,
           payload,

@@ -108,16 +108,18 @@ export function createBackupService(options: BackupOptions) {
       project_id: row.project_id === PLATFORM_PROJECT ? null : row.project_id,
       after,
     })
-  const start = (row: BackupRow): void =>
-    void jobs.enqueue<BackupPayload>({
+  const start = (row: BackupRow): void => {
+    const asked = targetOf(row.target).lanes?.(row.target_id, { pause_app: row.pause_app === 1 }) ?? []
+    const [lane = `backup:${row.target_id ?? PLATFORM_PROJECT}`, ...lanes] = asked
+    jobs.enqueue<BackupPayload>({
       kind: BACKUP_KIND,
-      lane:
-        targetOf(row.target).lane?.(row.target_id, { pause_app: row.pause_app === 1 }) ??
-        `backup:${row.target_id ?? PLATFORM_PROJECT}`,
+      lane,
+      lanes,
       subject: row.id,
       project_id: row.project_id === PLATFORM_PROJECT ? null : row.project_id,
       payload: { backup_id: row.id },
     })
+  }
   /** Row, event and audit line, or none of them. */
   const insert = (
     actor: Actor,

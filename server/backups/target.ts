@@ -67,10 +67,10 @@ export interface BackupTarget {
   /** Throws 409 when it cannot be read now. */
   requireReadable(id: string | null): void
   /**
-   * Lane of the job that makes the copy, where work on something else must not come in between; undefined for
-   * one of its own.
+   * Lanes of the job that makes the copy, where work on something else must not come in between; none for one of
+   * its own.
    */
-  lane?(id: string | null, options: { pause_app: boolean }): string | undefined
+  lanes?(id: string | null, options: { pause_app: boolean }): readonly string[]
   /**
    * The copy; a database's is consistent although it goes on working. Throws, also while it is read.
    * `work_id` names what is made on the way.
@@ -99,8 +99,8 @@ export interface BackupTarget {
     begin(request: Omit<RestoreRequest, 'target_id'> & { target_id: string | null }): string
     /** Whether something has the name that a new one would get. */
     isNameTaken(project_id: string, name: string): boolean
-    /** Lane of the job: work on the same resource goes one after the other. */
-    lane(target_id: string): string
+    /** Lanes of the job: work on the same resource, and on what uses it, goes one after the other. */
+    lanes(target_id: string): readonly [string, ...string[]]
     /** @param remember keeps `prepared` of the request from now on, also over a restart. */
     prepare(
       request: RestoreRequest,

@@ -20,7 +20,7 @@ import type { ServicesOfStacks } from '#server/services/contract'
 import type { SettingsService } from '#server/settings/service'
 import type { DeploymentsDomain } from './contract.ts'
 import { deploymentDefaults } from './defaults.ts'
-import { desiredState, isHeld } from './desired.ts'
+import { desiredState, isHeld, isReplaced } from './desired.ts'
 import { NOTHING } from './routing.ts'
 import { lifecycleJobs, type LifecyclePayload } from './lifecycle.ts'
 import { createHistory } from './history.ts'
@@ -80,13 +80,14 @@ const deployedApps = (use: Pick<DeploymentNeeds, 'apps'>): DeployedApps => ({
 function deployPorts(
   { modules, secrets, db }: Pick<Base, 'modules' | 'secrets' | 'db'>,
   use: DeploymentNeeds,
-): Omit<DeployPorts, 'leftByReconciler'> {
+): Omit<DeployPorts, 'leftByReconciler' | 'releasesAtWork'> {
   const isTrusted = ({ id, commit_sha }: DeployedApp) => use.previews.isTrusted(id, commit_sha)
   return {
     wentLive: (app_id) => use.scaling.wentLive(app_id),
     isAsleep: (app_id) => use.scaling.isAsleep(app_id),
     sleepAgain: (app_id) => use.scaling.sleepAgain(app_id),
     isHeld: (app_id) => isHeld(db, app_id),
+    isReplaced: (volume_id, app_id) => isReplaced(db, volume_id, app_id),
     followWeb(app_id, has_web) {
       const app = use.apps.find(app_id)
       if (app) use.domains.followWeb(app, has_web)
@@ -183,7 +184,11 @@ export function createDeploymentsDomain(base: Base, use: DeploymentNeeds): Deplo
         (release) => use.scaling.scaleOf(release),
       ),
       apps: deployedApps(use),
-      ports: { ...deployPorts(base, use), leftByReconciler: (id) => reconciler.left(id) },
+      ports: {
+        ...deployPorts(base, use),
+        leftByReconciler: (id) => reconciler.left(id),
+        releasesAtWork: () => desired_state.releasesAtWork(),
+      },
       defaults: deploymentDefaults(() => use.settings.server()),
       work_directory: directories.work,
       uploads_directory: directories.uploads,

@@ -11,7 +11,7 @@ export function desiredState(
     desired: () => apps().desired(),
     routed: () => apps().routed(),
     busy: (app_id) =>
-      db.sql(`SELECT 1 FROM open_jobs WHERE lane = ? LIMIT 1`).get(`app:${app_id}`) !== undefined,
+      db.sql(`SELECT 1 FROM open_lanes WHERE lane = ? LIMIT 1`).get(`app:${app_id}`) !== undefined,
     releasesAtWork: () =>
       new Set(
         db
@@ -31,7 +31,16 @@ export function desiredState(
 export const isHeld = (db: Db, app_id: string): boolean =>
   db
     .sql(
-      `SELECT 1 FROM open_jobs j LEFT JOIN deployments d ON d.job_id = j.id
-       WHERE j.lane = ? AND (j.kind <> 'deploy' OR d.status NOT IN ('queued', 'building')) LIMIT 1`,
+      `SELECT 1 FROM open_lanes l JOIN open_jobs j ON j.id = l.job_id LEFT JOIN deployments d ON d.job_id = j.id
+       WHERE l.lane = ? AND (j.kind <> 'deploy' OR d.status NOT IN ('queued', 'building')) LIMIT 1`,
     )
     .get(`app:${app_id}`) !== undefined
+
+/** Whether a job has the data of a volume in hand, or waits for them, that does not hold the lane of this app. */
+export const isReplaced = (db: Db, volume_id: string, app_id: string): boolean =>
+  db
+    .sql(
+      `SELECT 1 FROM open_lanes l WHERE l.lane = ? AND NOT EXISTS (
+         SELECT 1 FROM open_lanes o WHERE o.job_id = l.job_id AND o.lane = ?) LIMIT 1`,
+    )
+    .get(`volume:${volume_id}`, `app:${app_id}`) !== undefined

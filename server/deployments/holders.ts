@@ -22,8 +22,9 @@ export function createHolders(
     app.live_release_id ? releases.find(app.live_release_id) : undefined
   const liveOfApp = (app_id: string) =>
     context.apps.projectOf(app_id) === undefined ? undefined : liveOf(context.apps.get(app_id))
-  const volumesOf = (app_id: string): string[] =>
-    (liveOfApp(app_id)?.settings.mounts?.volumes ?? []).map(({ volume_id }) => volume_id)
+  const volumesIn = (release: Release | undefined): string[] =>
+    (release?.settings.mounts?.volumes ?? []).map(({ volume_id }) => volume_id)
+  const volumesOf = (app_id: string): string[] => volumesIn(liveOfApp(app_id))
 
   /** For how much work each app stands still. */
   const standing = new Map<string, number>()
@@ -41,6 +42,17 @@ export function createHolders(
       apps(project_id)
         .map(({ id }) => id)
         .filter((id) => volumesOf(id).some((held) => volume_ids.includes(held))),
+    /**
+     * Lanes of the apps that run on one of these volumes or are about to: with all of them held, none of them starts
+     * on data that are replaced meanwhile.
+     */
+    lanesOf(project_id: string, volume_ids: readonly string[]): string[] {
+      const about_to = [...context.ports.releasesAtWork()]
+        .flatMap((id) => releases.find(id) ?? [])
+        .filter((release) => volumesIn(release).some((held) => volume_ids.includes(held)))
+        .map(({ app_id }) => app_id)
+      return [...new Set([...this.of(project_id, volume_ids), ...about_to])].map((app_id) => `app:${app_id}`)
+    },
     /** Lets the instances of an app stand still until `goOn`, which has to follow whatever becomes of this. */
     async standStill(app_id: string): Promise<void> {
       standing.set(app_id, (standing.get(app_id) ?? 0) + 1)

@@ -1,4 +1,4 @@
-import { Fatal } from '#server/kernel/jobs/definition'
+import { Fatal, Later } from '#server/kernel/jobs/definition'
 import type { Release } from './releases.ts'
 import { superviseAll } from './stack/ending.ts'
 import { contestedServices } from './stack/start.ts'
@@ -59,6 +59,28 @@ export async function requireVolumes(
         `The volume ${volume_id}, mounted at ${path}, is no longer on the server.`,
         'Restore it from a backup, or remove its mount and deploy again. An empty one is not put in its place.',
       )
+}
+
+const PAUSE_MS = 1000
+/**
+ * Begins the step anew while the data of a volume are replaced that the app did not mount when that began: what
+ * starts meanwhile would have those of before, and lose what it writes to them.
+ */
+export function awaitData(
+  context: DeployContext,
+  { payload, state, save }: DeployStep,
+  release: Release,
+): void {
+  const { deployment_id, app_id } = payload
+  const volumes = release.settings.mounts?.volumes ?? []
+  if (!volumes.some(({ volume_id }) => context.ports.isReplaced(volume_id, app_id))) return
+  if (!state.waits_for_data) {
+    const text = 'The data of a volume are being restored; the release starts once they are there.'
+    context.logs.append(deployment_id, 'release', 'system', text)
+    state.waits_for_data = true
+    save()
+  }
+  throw new Later(PAUSE_MS)
 }
 
 /** Ends the release that serves where it holds a volume that the new one needs for itself. */

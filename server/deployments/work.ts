@@ -110,6 +110,10 @@ export interface DeployPorts {
   sleepAgain(app_id: string): void
   /** Whether a job changes what runs of the app, so that nothing else may. */
   isHeld(app_id: string): boolean
+  /** Whether the data of a volume are being replaced by work that does not keep the app from starting. */
+  isReplaced(volume_id: string, app_id: string): boolean
+  /** Releases that a deployment is about to start, or has started. */
+  releasesAtWork(): ReadonlySet<string>
   /** Resolves once the reconciler, which may have begun before a job of the app did, makes nothing of it any more. */
   leftByReconciler(app_id: string): Promise<void>
   /** The volume that a stack has under this name of its file, or had before. */
@@ -249,6 +253,8 @@ export interface DeployState {
   switched?: boolean
   /** Set while the previous release is ended for this one, so that an undo starts it again. */
   stopped_previous?: boolean
+  /** Whether the log says that the data of a volume are waited for. */
+  waits_for_data?: boolean
   /** Whether the app slept before the switch: then the release before has no instance to give traffic to. */
   was_asleep?: boolean
   /** Whether the app followed its branch before a rollback took the traffic, which ends that. */

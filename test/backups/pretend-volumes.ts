@@ -8,9 +8,8 @@ export interface PretendedVolumes {
   held: Map<string, string>
   /** How the next commands of a kind end; it goes on until it is removed. */
   failing: Map<'read' | 'write' | 'count', FakeExecOutcome>
-  /** Called while a volume is read. */
-  onRead?: () => void
-  /** Called while one is written, which ends no sooner than what it promises. */
+  /** Called while a volume is read, or written, which ends no sooner than what it promises. */
+  onRead?: () => unknown
   onWrite?: () => unknown
 }
 
@@ -30,7 +29,7 @@ export function pretendVolumes(api: TestApi): PretendedVolumes {
     const [mount] = mounts
     const id = mount?.kind === 'volume' ? mount.volume_id : ''
     const kind = kindOf(command)
-    if (kind === 'read') pretended.onRead?.()
+    if (kind === 'read') await pretended.onRead?.()
     if (kind === 'write') await pretended.onWrite?.()
     const failure = pretended.failing.get(kind)
     if (failure) return failure

@@ -152,53 +152,92 @@ describe('a restore of a compose app in place', () => {
   })
 })
 
-test('an app that shares a volume is not left on the data from before a restore by a reconciler that saw it end', async () => {
-  commitShop(api, 'one')
-  const shared = (await post('/api/volumes', { name: 'shared', access: 'shared' })).id
-  const ids: string[] = []
-  for (const name of ['one', 'two']) {
-    const { id } = await post('/api/apps', { name, git_url: SHOP_URL, soak_seconds: 0 })
-    await post(`/api/apps/${id}/mounts`, { path: '/data', volume_id: shared })
-    await post(`/api/apps/${id}/deploy`)
-    ids.push(id)
-  }
-  const made = (await post('/api/backups', { target: 'volume', target_id: shared })).id
-  const { engine } = api.fakes
-  const { removeRelease, ensureRelease } = engine
-  const before = api.services.volumes.dataOf(shared)
-  let pass: Promise<void> | undefined
-  let other = ''
-  engine.removeRelease = async (...given) => {
-    const ended = (await engine.instances({ release_id: given[0] })).map(({ owner }) => owner.id)
-    await removeRelease(...given)
-    // The app in whose lane the job is has nothing to fear.
-    const found = ended.find((id) => ids.includes(id) && !api.services.deployments.isBusy(id))
-    if (pass || !found) return
-    other = found
-    const { promise, resolve } = Promise.withResolvers<void>()
-    const held = new Promise<void>((begun) => {
-      engine.ensureRelease = async (spec, signal) => {
-        engine.ensureRelease = ensureRelease
-        begun()
-        await promise
-        return ensureRelease(spec, signal)
+describe('apps that share a volume', () => {
+  let shared: string
+  let one: string
+  let two: string
+  let made: string
+  const create = async (name: string) =>
+    (await post('/api/apps', { name, git_url: SHOP_URL, soak_seconds: 0 })).id as string
+  const mount = (id: string) => post(`/api/apps/${id}/mounts`, { path: '/data', volume_id: shared })
+  beforeEach(async () => {
+    commitShop(api, 'one')
+    shared = (await post('/api/volumes', { name: 'shared', access: 'shared' })).id
+    one = await create('one')
+    two = await create('two')
+    for (const id of [one, two]) {
+      await mount(id)
+      await post(`/api/apps/${id}/deploy`)
+    }
+    made = (await post('/api/backups', { target: 'volume', target_id: shared })).id
+  })
+  /** Begins a piece of work and holds it at a call of its own, until `go` is called. */
+  const hold = async (at: 'onRead' | 'onWrite', begin: () => Promise<unknown>) => {
+    const { promise, resolve: go } = Promise.withResolvers<void>()
+    const begun = new Promise<void>((resolve) => {
+      volumes[at] = () => {
+        resolve()
+        return promise
       }
     })
-    pass = api.services.deployments.reconciler.reconcile()
-    await held
-    void expect
-      .poll(() => api.services.volumes.dataOf(shared), { timeout: 10_000 })
-      .not.toBe(before)
-      .then(resolve)
+    await begin()
+    await begun
+    return go
   }
-  await post(`/api/backups/${made}/restore`, { mode: 'in_place' })
-  await pass
-  const last = engine.calls
-    .filter(({ method }) => method === 'ensureRelease')
-    .map(({ args }) => args[0] as { owner: { id: string }; mounts?: { volume_id?: string }[] })
-    .findLast(({ owner }) => owner.id === other)
-  expect(api.services.volumes.dataOf(shared)).not.toBe(before)
-  expect(last?.mounts?.[0]?.volume_id).toBe(api.services.volumes.dataOf(shared))
+  const holdRestore = () =>
+    hold('onWrite', () => api.as('owner').post(`/api/backups/${made}/restore`, { mode: 'in_place' }))
+  const deploy = async (id: string) => (await api.as('owner').post(`/api/apps/${id}/deploy`)).body.data.id
+  const statusOf = async (id: string) => (await show(`/api/deployments/${id}`)).status
+  const mounted = (id: string) =>
+    api.fakes.engine.calls
+      .filter(({ method }) => method === 'ensureRelease')
+      .map(({ args }) => args[0] as { owner: { id: string }; mounts?: { volume_id?: string }[] })
+      .findLast(({ owner }) => owner.id === id)?.mounts?.[0]?.volume_id
+
+  test('deploy after its restore, on the restored data, however long that takes', async () => {
+    const before = api.services.volumes.dataOf(shared)
+    const go = await holdRestore()
+    const asked = await Promise.all([deploy(one), deploy(two)])
+    expect(await Promise.all(asked.map(statusOf))).toEqual(['queued', 'queued'])
+    await api.services.deployments.reconciler.reconcile()
+    go()
+    await idle()
+    expect(await Promise.all(asked.map(statusOf))).toEqual(['live', 'live'])
+    const after = api.services.volumes.dataOf(shared)
+    expect(after).not.toBe(before)
+    expect([mounted(one), mounted(two)]).toEqual([after, after])
+    expect(api.fakes.engine.volumes()).not.toContain(before)
+  })
+  test('are both left to a restore of one of them as a whole', async () => {
+    made = (await post('/api/backups', { target: 'app', target_id: one })).id
+    const go = await holdRestore()
+    const asked = await deploy(two)
+    expect(await statusOf(asked)).toBe('queued')
+    go()
+    await idle()
+    expect([await statusOf(asked), mounted(two)]).toEqual(['live', api.services.volumes.dataOf(shared)])
+  })
+  test('wait for one another: an app that mounts it while it is restored starts on the restored data', async () => {
+    const three = await create('three')
+    const go = await holdRestore()
+    await api.as('owner').post(`/api/apps/${three}/mounts`, { path: '/data', volume_id: shared })
+    const asked = await deploy(three)
+    const log = async () => JSON.stringify(await show(`/api/deployments/${asked}/logs`))
+    await expect.poll(log, { timeout: 20_000 }).toContain('are being restored')
+    expect(mounted(three)).toBeUndefined()
+    go()
+    await idle()
+    expect([await statusOf(asked), mounted(three)]).toEqual(['live', api.services.volumes.dataOf(shared)])
+  })
+  test('stand still together for its backup: none of them is deployed meanwhile', async () => {
+    const target = { target: 'volume', target_id: shared, pause_app: true }
+    const go = await hold('onRead', () => api.as('owner').post('/api/backups', target))
+    const asked = await Promise.all([deploy(one), deploy(two)])
+    expect(await Promise.all(asked.map(statusOf))).toEqual(['queued', 'queued'])
+    go()
+    await idle()
+    expect(await Promise.all(asked.map(statusOf))).toEqual(['live', 'live'])
+  })
 })
 
 test('a compose app starts in the order that its file asks for after it was stopped', async () => {

@@ -272,7 +272,7 @@ export function createPointInTime(options: PointInTimeOptions) {
         }
         const job_id = jobs.enqueue<RecoverPayload>({
           kind: RECOVER_KIND,
-          lane: halves.lane(made),
+          lane: halves.lanes(made)[0],
           subject: made,
           project_id: row.project_id,
           payload,

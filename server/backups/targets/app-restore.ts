@@ -183,7 +183,13 @@ export function createAppRestore(
     for (const app of apps) await holders.bring(app, signal)
   }
   return {
-    lane: (id) => `app:${id}`,
+    lanes(id) {
+      const { apps, volumes, deployments } = ports()
+      const app = apps.find(id)
+      const held = [...new Set(volumes.mountsOf(id).flatMap(({ volume_id }) => volume_id ?? []))]
+      const others = app ? deployments.holders.lanesOf(app.project_id, held) : []
+      return [`app:${id}`, ...held.map((volume) => `volume:${volume}`), ...others]
+    },
     isNameTaken: (_project_id, name) => ports().apps.isNameTaken(name),
     requirePossible({ mode, target_id, name }) {
       const { apps } = ports()

@@ -31,6 +31,13 @@ export function createAppTarget(
       databases: without.includes('databases') ? [] : databasesOf(app_id, project_id, variables),
     }
   }
+  /** Apps that stand still while an app is read: it, and those that write to its volumes as well. */
+  function standing(app_id: string): string[] {
+    const project_id = ports().apps.find(app_id)?.project_id
+    if (project_id === undefined) return [app_id]
+    const volume_ids = volumesOf(app_id).map((volume) => volume.id)
+    return [...new Set([app_id, ...ports().deployments.holders.of(project_id, volume_ids)])]
+  }
   function copyOf(
     { id: app_id, name, project_id }: { id: string; name: string; project_id: string },
     parts: ReturnType<typeof partsOf>,
@@ -97,16 +104,13 @@ export function createAppTarget(
       const lost = volumes.find(({ status }) => status !== 'ready')
       if (lost) throw conflict(`Cannot back up the app while its volume ${lost.name} is ${lost.status}.`)
     },
-    lane: (id, { pause_app }) => (pause_app ? `app:${id}` : undefined),
+    lanes: (id, { pause_app }) => (pause_app ? standing(id!).map((app) => `app:${app}`) : []),
     async dump(id, options, signal) {
       const app = ports().apps.find(id!)
       if (!app) throw new Fatal('gone', 'The app is gone.')
       const bytes = packSections(sectionsOf(app, options, signal))
       if (!options.pause_app) return { bytes, extension: 'tar' }
-      const { holders } = ports().deployments
-      const volume_ids = volumesOf(app.id).map((volume) => volume.id)
-      const apps = new Set([app.id, ...holders.of(app.project_id, volume_ids)])
-      return { bytes: whilePaused(holders, [...apps], bytes), extension: 'tar' }
+      return { bytes: whilePaused(ports().deployments.holders, standing(app.id), bytes), extension: 'tar' }
     },
     tidy: (work_id) => files.discard(work_id),
     async verify(backup, open, signal) {

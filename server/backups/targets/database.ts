@@ -137,7 +137,7 @@ export function createDatabaseTarget(
       }
     },
     restore: {
-      lane: (id) => `database:${id}`,
+      lanes: (id) => [`database:${id}`],
       isNameTaken: (project_id, name) => port().isNameTaken(project_id, name),
       begin({ mode, target_id, project_id, preview_id = null, name, engine, version }) {
         if (mode === 'in_place') {

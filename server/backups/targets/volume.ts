@@ -111,10 +111,7 @@ export function createVolumeTarget(
       if (status !== 'ready') throw conflict(`Cannot back up a volume while it is ${status}.`)
     },
     // A paused app is in nobody else's hands meanwhile.
-    lane(id, { pause_app }) {
-      const [app] = pause_app ? holdersOf(id!) : []
-      return app === undefined ? undefined : `app:${app}`
-    },
+    lanes: (id, { pause_app }) => (pause_app ? holdersOf(id!).map((app) => `app:${app}`) : []),
     async dump(id, { pause_app, work_id }, signal) {
       const row = volumes().find(id!)
       if (!row) throw new Fatal('gone', 'The volume is gone.')
@@ -137,9 +134,9 @@ export function createVolumeTarget(
     },
     restore: {
       isNameTaken: (project_id, name) => volumes().isNameTaken(project_id, name),
-      lane(id) {
-        const [app] = holdersOf(id)
-        return app === undefined ? `volume:${id}` : `app:${app}`
+      lanes(id) {
+        const row = volumes().find(id)
+        return [`volume:${id}`, ...(row ? holders().lanesOf(row.project_id, [id]) : [])]
       },
       begin({ mode, target_id, project_id, name }) {
         if (mode === 'in_place') {

@@ -7,7 +7,7 @@ import { containerSpec, ensureNetworks, ensureProcesses } from '../release-workl
 import { runToEnd } from '../run-to-end.ts'
 import { startStack } from '../stack/start.ts'
 import { untilAlone } from '../serving.ts'
-import { announceStopFirst, requireVolumes, stopPrevious } from '../stop-first.ts'
+import { announceStopFirst, awaitData, requireVolumes, stopPrevious } from '../stop-first.ts'
 import { exited, firstExit, verify } from '../verify.ts'
 import type { DeployStep, DeployContext } from '../work.ts'
 
@@ -22,8 +22,9 @@ const releaseOf = (context: DeployContext, step: DeployStep): Release =>
 export async function releaseStep(context: DeployContext, step: DeployStep): Promise<void> {
   const { deployment_id, app_id } = step.payload
   const app = context.apps.get(app_id)
-  context.advance(deployment_id, 'release')
   const release = releaseOf(context, step)
+  awaitData(context, step, release)
+  context.advance(deployment_id, 'release')
   const { trigger } = context.deployments.find(deployment_id)!
   const command = release.settings.release_command
   await ensureNetworks(context.engine, release, app)

@@ -13,6 +13,8 @@ export interface NewJob<P> {
   kind: string
   payload: P
   lane: string
+  /** Further lanes: it begins once all of them are free, and nothing else runs in any of them meanwhile. */
+  lanes?: readonly string[]
   subject: string
   project_id: string | null
 }
@@ -208,6 +210,7 @@ export function createJobs(options: JobsOptions): Jobs {
           state: JSON.stringify(initial(job.payload)),
         },
         steps.map((step) => step.name),
+        [...new Set(job.lanes)].filter((lane) => lane !== job.lane),
       )
       tenants.add([job.project_id])
       db.afterCommit(wake)

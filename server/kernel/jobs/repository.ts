@@ -9,6 +9,9 @@ import type { JobRow, JobStatus, StepRow, StepStatus } from './definition.ts'
  */
 const IS_OPEN = (job: string) => `${job}.status IN ('queued', 'running', 'undoing')`
 
+/** Whether `b` has a lane, or waits for it longer, where `j` waits for it. */
+const IS_AHEAD = `${IS_OPEN('b')} AND (b.status <> 'queued' OR b.rowid < j.rowid)`
+
 /** Jobs that have ended and are nobody's, as their index has it. */
 const IS_PAST = `finished_at IS NOT NULL AND kind <> 'deploy'`
 
@@ -26,6 +29,7 @@ export function createJobRepository(db: Db) {
         'id' | 'kind' | 'lane' | 'subject' | 'project_id' | 'payload' | 'state' | 'created_at'
       >,
       steps: readonly string[],
+      lanes: readonly string[] = [],
     ) {
       db.sql(`INSERT INTO jobs (id, kind, lane, subject, project_id, status, payload, state, created_at)
               VALUES (@id, @kind, @lane, @subject, @project_id, 'queued', @payload, @state, @created_at)`).run(
@@ -38,6 +42,7 @@ export function createJobRepository(db: Db) {
           name,
         )
       }
+      for (const lane of lanes) db.sql('INSERT INTO job_lanes (job_id, lane) VALUES (?, ?)').run(job.id, lane)
     },
     find: (id: string) => db.sql('SELECT * FROM jobs WHERE id = ?').get(id) as JobRow | undefined,
     findBySubject: (subject: string) =>
@@ -55,13 +60,21 @@ export function createJobRepository(db: Db) {
         .all() as JobRow[],
     /** Projects that jobs are of. */
     projects: () => db.sql('SELECT DISTINCT project_id FROM jobs').pluck().all() as (string | null)[],
-    /** The oldest queued job of each lane in which nothing runs, but none of these projects. */
+    /**
+     * The oldest queued job of each lane in which nothing runs, but none of these projects. One that needs several
+     * lanes begins once it is the oldest in all of them: it holds none while it waits, so that no two can wait for
+     * each other.
+     */
     runnable: (limit: number, without: readonly string[] = []) =>
       db
         .sql(
           `SELECT * FROM jobs j WHERE status = 'queued' AND ${IS_OPEN('j')}
          AND coalesce(project_id, '') NOT IN (SELECT value FROM json_each(@without))
-         AND NOT EXISTS (SELECT 1 FROM jobs b WHERE b.lane = j.lane AND ${IS_OPEN('b')} AND (b.status <> 'queued' OR b.rowid < j.rowid))
+         AND NOT EXISTS (SELECT 1 FROM jobs b WHERE b.lane = j.lane AND ${IS_AHEAD})
+         AND NOT EXISTS (SELECT 1 FROM job_lanes l JOIN jobs b ON b.id = l.job_id WHERE l.lane = j.lane AND ${IS_AHEAD})
+         AND NOT EXISTS (SELECT 1 FROM job_lanes o JOIN jobs b ON b.lane = o.lane WHERE o.job_id = j.id AND ${IS_AHEAD})
+         AND NOT EXISTS (SELECT 1 FROM job_lanes o JOIN job_lanes l ON l.lane = o.lane JOIN jobs b ON b.id = l.job_id
+           WHERE o.job_id = j.id AND ${IS_AHEAD})
        ORDER BY rowid LIMIT @limit`,
         )
         .all({ limit, without: JSON.stringify(without) }) as JobRow[],

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { Fatal } from '#server/kernel/jobs/definition'
 import { createJobRepository } from '#server/kernel/jobs/repository'
-import { job, nothing, until, useHarness } from './harness.ts'
+import { job, nothing, until, untilStopped, useHarness } from './harness.ts'
 
 const harness = useHarness()
 
@@ -140,6 +140,54 @@ describe('lanes and pools', () => {
     expect(order.filter((line) => line[0] === 'x')).toEqual(['x1', 'x2', 'x3'])
     expect(order.filter((line) => line[0] === 'y')).toEqual(['y1', 'y2'])
     expect(most).toBe(2)
+  })
+  it('let a job that needs several begin once all of them are free, and keep others out of each meanwhile', async () => {
+    const order: string[] = []
+    const ends = new Map<string, () => void>()
+    const jobs = harness.boot([
+      {
+        name: 'work',
+        async run({ payload }) {
+          const { subject } = payload as { subject: string }
+          order.push(subject)
+          await new Promise<void>((resolve) => ends.set(subject, resolve))
+        },
+      },
+    ])
+    jobs.start()
+    const end = (subject: string) => ends.get(subject)!()
+    jobs.enqueue(job('app:1', 'first'))
+    jobs.enqueue({ ...job('volume:1', 'wide'), lanes: ['app:1', 'app:2', 'volume:1'] })
+    jobs.enqueue({ ...job('volume:2', 'other wide'), lanes: ['app:2', 'app:1'] })
+    jobs.enqueue(job('app:2', 'second'))
+    jobs.enqueue(job('volume:1', 'third'))
+    jobs.enqueue(job('app:3', 'apart'))
+    await until(() => order.length === 2)
+    expect(order).toEqual(['first', 'apart'])
+    end('first')
+    await until(() => order.length === 3)
+    end('wide')
+    await until(() => order.length === 5)
+    expect(order.slice(2)).toEqual(['wide', 'other wide', 'third'])
+    end('other wide')
+    await until(() => order.length === 6)
+    for (const subject of ['second', 'third', 'apart']) end(subject)
+    await jobs.idle()
+    expect(order.at(-1)).toBe('second')
+  })
+  it('that a job holds beside its own are held after a restart', async () => {
+    const boot = () => harness.boot([{ name: 'work', run: untilStopped }])
+    const jobs = boot()
+    jobs.start()
+    jobs.enqueue({ ...job('volume:1', 'wide'), lanes: ['app:1'] })
+    const behind = jobs.enqueue(job('app:1', 'behind'))
+    await until(() => harness.ran().length === 1)
+    await jobs.stop()
+    const next = boot()
+    next.start()
+    await until(() => harness.ran().length === 2)
+    expect(next.find(behind)?.status).toBe('queued')
+    await next.stop()
   })
   it('keep a lane closed while its job is being undone', async () => {
     let release: () => void = () => undefined
