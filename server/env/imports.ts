@@ -6,6 +6,7 @@ import type { Change, Changes, Draft } from './changes.ts'
 import { entriesOf, saidOf } from './import.ts'
 import type { VariableRepository, VariableRow } from './repository.ts'
 import type { VariableImport, VariableReport } from './schema.ts'
+import { requireSeen } from './seen.ts'
 import { namedIn } from './unrevealed.ts'
 import {
   keptBy,
@@ -100,6 +101,9 @@ export function createImports({ db, repository, vault, changes, ...parts }: Impo
     db.tx(() => {
       const { project_id } = parts.appOf(app_id)
       const existing = existingOf(app_id)
+      const named = new Set([...entries.map(([key]) => key), ...namedIn(body.text ?? '')])
+      const isGone = (key: string) => body.mode === 'replace' && !named.has(key)
+      requireSeen(body.versions, existing, isGone)
       const requireResolved = requireResolvedIn(project_id, body)
       const is_resolved = place !== undefined && !repository.sharedSince(project_id, place)
       const current = entries.map((entry) => {
@@ -116,8 +120,7 @@ export function createImports({ db, repository, vault, changes, ...parts }: Impo
         actor,
         current.map(({ draft }) => draft),
       )
-      const named = new Set([...entries.map(([key]) => key), ...namedIn(body.text ?? '')])
-      const gone = body.mode === 'replace' ? [...existing.values()].filter(({ key }) => !named.has(key)) : []
+      const gone = [...existing.values()].filter(({ key }) => isGone(key))
       changes.remove(actor, gone)
       const report = parts.reportOf(changed, gone)
       parts.finish(actor, { project_id, app_id }, 'variable.import', report)

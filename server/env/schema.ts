@@ -126,6 +126,17 @@ export const VariableQuery = v.strictObject({
   q: v.optional(v.pipe(v.string(), v.maxLength(255), v.description('Part of the key.'))),
 })
 
+/** What a sender of many variables has read. */
+const Seen = v.pipe(
+  v.record(v.string(), v.pipe(v.number(), v.integer(), v.minValue(0))),
+  ofVariables(),
+  v.description(
+    'The variables as they were read, by key: `version` of each, 0 for none of that key. When one of them is another one by now, or one that is not among them would be removed, nothing is changed and the answer is 412. Without it, the last one who sends a list wins.',
+  ),
+  v.examples([{ STRIPE_MODE: 3 }]),
+)
+export type SeenVersions = v.InferOutput<typeof Seen>
+
 /** Body of `POST /api/apps/:id/env/import`. */
 export const VariableImport = v.pipe(
   v.strictObject({
@@ -172,6 +183,7 @@ export const VariableImport = v.pipe(
         v.examples([{ STRIPE_MODE: { comment: 'live or test' } }]),
       ),
     ),
+    versions: v.optional(Seen),
   }),
   v.title('VariableImport'),
 )
@@ -207,6 +219,7 @@ export const SharedVariables = v.pipe(
         'All of them: what is not named is removed. Without `value`, or with the mask, a variable keeps the value that it has.',
       ),
     ),
+    versions: v.optional(Seen),
   }),
   v.title('SharedVariables'),
 )

@@ -6,6 +6,7 @@ import { seemsSecret } from '#server/kernel/secret-names'
 import type { Change, Changes, Draft } from './changes.ts'
 import type { VariableRepository, VariableRow } from './repository.ts'
 import type { SharedVariables, VariableReport } from './schema.ts'
+import { requireSeen } from './seen.ts'
 import { keptBy, leavesUnread, requireNoMask, requireSentToShow } from './values.ts'
 import type { PlainVariable, Vault } from './values.ts'
 
@@ -112,6 +113,10 @@ export function createSharedVariables({ db, repository, vault, changes, ...parts
       const rested = async () => void (await pace.rest())
       const known = repository.newestVersion()
       const existing = existingOf(project_id)
+      const sent_keys = new Set(body.variables.map(({ key }) => key))
+      const requireAsSeen = (rows: ReadonlyMap<string, VariableRow>) =>
+        requireSeen(body.versions, rows, (key) => !sent_keys.has(key))
+      requireAsSeen(existing)
       const ready = new Map<string, Prepared>()
       for (const [index, sent] of body.variables.entries()) {
         if (ready.has(sent.key)) throw invalid(`variables.${index}.key`, `names ${sent.key} a second time.`)
@@ -127,6 +132,7 @@ export function createSharedVariables({ db, repository, vault, changes, ...parts
       await lookForUses(project_id, referencesTo(existing, named), pace)
       return db.tx(() => {
         const now = existingOf(project_id)
+        requireAsSeen(now)
         const renewed = body.variables.flatMap((sent, index) => {
           const row = now.get(sent.key)
           if (isCurrent(ready.get(sent.key)!, row)) return []

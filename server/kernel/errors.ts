@@ -29,6 +29,10 @@ export const ERRORS = {
   METHOD_NOT_ALLOWED: { status: 405, summary: 'The path exists, the method does not.' },
   REQUEST_TIMEOUT: { status: 408, summary: 'The body of the request did not arrive in time.' },
   CONFLICT: { status: 409, summary: 'A duplicate name, or a state that does not allow this.' },
+  PRECONDITION_FAILED: {
+    status: 412,
+    summary: 'What the caller says it has read was changed since; nothing was done.',
+  },
   PAYLOAD_TOO_LARGE: { status: 413, summary: 'The body is larger than the endpoint accepts.' },
   UNSUPPORTED_MEDIA_TYPE: {
     status: 415,

@@ -1,8 +1,9 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { createTestApi, type TestApi } from '#test/support/api'
 import { statementsDuring } from '#test/support/statements'
 
 const MANY = 300
+let projects = 0
 let api: TestApi
 let app_id: string
 let project_id: string
@@ -18,7 +19,7 @@ const shared = (count: number, value: string) =>
   Array.from({ length: count }, (_, n) => ({ key: `KEY_${n}`, value: `${value} ${n}` }))
 const replace = (variables: { key: string; value?: string; secret?: boolean }[]) =>
   api.services.env.replaceShared(api.actor('owner'), project_id, { variables })
-const kept = async () => (await api.as('owner').get(`/api/projects/${project_id}/env`)).body
+const kept = async () => (await api.as('admin').get(`/api/projects/${project_id}/env`)).body
 const asked = (work: () => Promise<unknown>) => statementsDuring(api.kernel.db, work)
 
 describe('the variables of a project', () => {
@@ -80,5 +81,56 @@ describe('the variables of a project', () => {
     noting.run()
     removing.run()
     await expect(importing).rejects.toThrow('names project.KEY_0, which the project does not share')
+  })
+})
+
+describe('the variables of a project that two people edit', () => {
+  beforeEach(async () => {
+    project_id = (await api.as('admin').post('/api/projects', { name: `Team ${++projects}` })).body.data.id
+  })
+  it('are not replaced by a list that was read before somebody else changed one of them', async () => {
+    await replace([
+      { key: 'A', value: '1' },
+      { key: 'B', value: '2' },
+      { key: 'C', value: '3' },
+    ])
+    const read = (await kept()).data as { key: string; version: number }[]
+    const versions = Object.fromEntries(read.map(({ key, version }) => [key, version]))
+    const send = async (keys: string[], more: object = {}) => {
+      const variables = keys.map((key) => ({ key, ...(key in versions ? {} : { value: 'new' }) }))
+      const body = { variables, versions: { ...versions, ...more } }
+      const answer = await api.as('admin').put(`/api/projects/${project_id}/env`, body)
+      return [answer.status, answer.body.error?.code, answer.body.error?.message]
+    }
+    const refused = (what: string) => [
+      412,
+      'PRECONDITION_FAILED',
+      expect.stringMatching(new RegExp(`^${what} since the variables were read\\. Nothing was changed`)),
+    ]
+    await replace([{ key: 'A', value: 'other' }, { key: 'B' }, { key: 'C' }])
+    expect(await send(['A', 'B', 'C'])).toEqual(refused('A was changed'))
+    const { version } = (await kept()).data[0]
+    versions.A = version
+    await replace([{ key: 'A' }, { key: 'B' }, { key: 'C' }, { key: 'D', value: 'theirs' }])
+    expect(await send(['A', 'B', 'C'])).toEqual(refused('D was added'))
+    expect(await send(['A', 'B', 'C', 'D'], { D: 0 })).toEqual(refused('D was added'))
+    await replace([{ key: 'A' }, { key: 'B' }])
+    expect(await send(['A', 'B', 'C'])).toEqual(refused('C was removed'))
+    delete versions.C
+    expect(await send(['A', 'B', 'E'])).toEqual([200, undefined, undefined])
+    expect((await kept()).data.map(({ key }: { key: string }) => key)).toEqual(['A', 'B', 'E'])
+  })
+  it('are looked at once more when they are written, since others change them while they are worked out', async () => {
+    await replace(shared(MANY, 'sixth'))
+    const [{ version }] = (await kept()).data
+    const versions = Object.fromEntries(shared(MANY, '').map(({ key }) => [key, version]))
+    const both = ['seventh', 'eighth'].map((value) =>
+      api.services.env.replaceShared(api.actor('owner'), project_id, {
+        variables: shared(MANY, value),
+        versions,
+      }),
+    )
+    const ended = await Promise.allSettled(both)
+    expect(ended.map(({ status }) => status).sort()).toEqual(['fulfilled', 'rejected'])
   })
 })

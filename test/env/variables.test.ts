@@ -283,6 +283,25 @@ describe('an import', () => {
       { key: 'SAME_TOKEN', comment: 'kept', scopes: ['runtime'], version: 1 },
     ])
   })
+  it('says what its sender has read, and changes nothing when somebody else has changed that meanwhile', async () => {
+    const send = async (body: object) => {
+      const { status, body: answer } = await developer().post(`${env}/import`, body)
+      return [status, answer.error?.message ?? answer.data]
+    }
+    await send({ text: 'A=1\nB=2' })
+    const versions = { A: 1, B: 1 }
+    await send({ text: 'A=theirs' })
+    const changed = [412, expect.stringContaining('A was changed since the variables were read')]
+    expect(await send({ text: 'A=mine\nB=2', versions })).toEqual(changed)
+    expect(await send({ text: 'A=mine\nB=2', mode: 'replace', versions })).toEqual(changed)
+    await send({ text: 'C=theirs' })
+    const added = { text: 'A=mine', mode: 'replace', versions: { A: 2, B: 1 } }
+    expect(await send(added)).toEqual([412, expect.stringContaining('C was added')])
+    expect(await send({ ...added, mode: 'merge' })).toEqual([
+      200,
+      expect.objectContaining({ changed: ['A'] }),
+    ])
+  })
   it('says of single variables what differs from the others', async () => {
     await add({ key: 'OLD', value: '1', comment: 'before', scopes: ['build'] })
     const { body } = await developer().post(`${env}/import`, {

@@ -1,4 +1,5 @@
 import { api, type Schemas } from '@/api/client'
+import { ApiFault } from '@/api/fault'
 import { everyPage, type Page, PER_PAGE } from '@/api/every-page'
 
 export type Variable = Schemas['Variable']
@@ -21,6 +22,13 @@ export interface Place {
   /** Shows a secret, which the audit log tells. Shared ones are shown to nobody. */
   reveal?(key: string): Promise<{ data?: { data: { value: string } } }>
 }
+
+/** What is sent along with a list, so that no change is lost that came after it was read. */
+export const versionsOf = (read: readonly { key: string; version: number }[]): Record<string, number> =>
+  Object.fromEntries(read.map(({ key, version }) => [key, version]))
+/** Whether somebody else changed variables after they were read. */
+export const isOutdated = (error: unknown): boolean =>
+  error instanceof ApiFault && error.code === 'PRECONDITION_FAILED'
 
 /** How a list is read. */
 export interface Reading<Row> {
@@ -65,12 +73,25 @@ export const ofApp = (id: string): Place => ({
  * Puts one variable into the list of a project, or takes it out. The API replaces the whole list, so it is read
  * anew first: what a colleague added meanwhile stays. Values are left out, which keeps them.
  */
-async function replaceOne(id: string, key: string, next: Omit<Listed, 'key'> | null) {
-  const others: Listed[] = (await readShared(id))
+async function replaceOne(
+  id: string,
+  key: string,
+  next: Omit<Listed, 'key'> | null,
+  tries = 3,
+): Promise<{ data?: unknown }> {
+  const read = await readShared(id)
+  const others: Listed[] = read
     .filter((one) => one.key !== key)
     .map(({ key: name, secret, comment }) => ({ key: name, secret, comment }))
   const variables = next ? [...others, { key, ...next }] : others
-  return api.PUT('/api/projects/{id}/env', { params: { path: { id } }, body: { variables } })
+  const body = { variables, versions: versionsOf(read) }
+  try {
+    return await api.PUT('/api/projects/{id}/env', { params: { path: { id } }, body })
+  } catch (error) {
+    // Between the two a colleague changed another one, most likely: it is read with that.
+    if (tries > 1 && isOutdated(error)) return replaceOne(id, key, next, tries - 1)
+    throw error
+  }
 }
 
 export const ofProject = (id: string): Place => ({

@@ -13,7 +13,7 @@ export default endpoint({
   body: VariableImport,
   example: { text: 'STRIPE_MODE=live\nGREETING="Good morning" # for people\n', mode: 'merge' },
   response: data(VariableReport),
-  errors: ['CONFLICT'],
+  errors: ['CONFLICT', 'PRECONDITION_FAILED'],
   handler: async ({ actor, params, body, services }) => ({
     data: await services.env.importMany(actor, params.id, body),
   }),

@@ -13,7 +13,7 @@ export default endpoint({
   body: SharedVariables,
   example: { variables: [{ key: 'STRIPE_KEY', value: 'sk_live_4eC39HqLyjWDarjtT1zdp7dc', secret: true }] },
   response: data(VariableReport),
-  errors: ['CONFLICT'],
+  errors: ['CONFLICT', 'PRECONDITION_FAILED'],
   handler: async ({ actor, params, body, services }) => ({
     data: await services.env.replaceShared(actor, params.id, body),
   }),
