@@ -5,6 +5,7 @@ import type { AuditTrail } from '#server/kernel/audit'
 import { conflict, invalid, notFound } from '#server/kernel/errors'
 import { newId } from '#server/kernel/ids'
 import type { Restore, RestoreBackup } from '../schema.ts'
+import { isRecoveredFrom } from '../in-use.ts'
 import { nameNeeded } from '../restores.ts'
 import { COPY_KIND, type CopyPayload, defineCopyJob } from './copy-job.ts'
 import { tellOf } from './context.ts'
@@ -110,6 +111,8 @@ export function createPointInTime(options: PointInTimeOptions) {
   async function drop(archive: ArchiveRow, signal: AbortSignal): Promise<void> {
     const is_there = databases.find(archive.database_id) !== undefined
     if (is_there && !options.clock_trust.isTrusted()) return
+    // The next time will do: also where its database is gone, another one may be made of it just now.
+    if (isRecoveredFrom(jobs, archive.id)) return
     const { whole, copies, before } = is_there
       ? leftover(archive, repository.copies(archive.id), clock.now())
       : { whole: true, copies: repository.copies(archive.id), before: undefined }

@@ -171,6 +171,28 @@ describe('the log of a database', () => {
     await api.services.backups.point_in_time.tidy()
     expect(files()).toEqual([])
   })
+  it('that is past its days stays while a recovery is to read it, and goes after that', async () => {
+    await commit()
+    const { latest: at } = await seen()
+    await api.as('developer').put(`/api/databases/${id}`, { point_in_time: { enabled: false } })
+    await settle()
+    await api.services.jobs.stop()
+    const asked = await restore({ at, mode: 'new', name: 'then' })
+    expect(asked.status, JSON.stringify(asked.body)).toBe(201)
+    const there = files()
+    for (let hours = 0; hours < 5 * 24; hours += 1) {
+      api.fakes.clock.advance(DAY_MS / 24)
+      await api.services.cleanup()
+    }
+    await api.services.backups.point_in_time.tidy()
+    expect(files()).toEqual(there)
+    api.services.jobs.start()
+    await settle()
+    expect(told('database.recovery_failed').map(({ payload }) => payload.error)).toEqual([])
+    expect((await state(asked.body.data.target_id)).status).toBe('running')
+    await api.services.backups.point_in_time.tidy()
+    expect(files()).toEqual([])
+  })
   it('keeps its destination from being removed', async () => {
     const { body } = await api.as('admin').post('/api/storage-providers', {
       name: 'Elsewhere',
