@@ -1,7 +1,7 @@
 import type { Clock } from '#server/kernel/clock'
 import type { Db } from '#server/kernel/db'
 import { conflict } from '#server/kernel/errors'
-import type { Engine } from '#server/platform/engine/engine'
+import { type Engine, EngineError } from '#server/platform/engine/engine'
 import type { VolumeRepository, VolumeRow } from './repository.ts'
 
 export interface VolumeDataOptions {
@@ -23,15 +23,29 @@ export const dataOf = ({ id, data_id }: Pick<VolumeRow, 'id' | 'data_id'>): stri
  */
 export function createVolumeData(options: VolumeDataOptions) {
   const { db, clock, engine, repository, transition, note } = options
+  /** Removes data that are nobody's. */
+  const removeData = async (data_id: string): Promise<void> => {
+    await engine.removeVolume(data_id)
+    repository.deleteSpare(data_id)
+  }
   const get = (id: string): VolumeRow => {
     const row = repository.find(id)
     if (!row) throw conflict('The volume was deleted meanwhile.')
     return row
   }
+  /** Nobody's from now on: what a cron job or a backup still holds goes with what other work left behind. */
   const forget = async (row: VolumeRow): Promise<void> => {
-    if (row.previous_data_id === null) return
-    await engine.removeVolume(row.previous_data_id)
-    repository.setData(row.id, { ...get(row.id), previous_data_id: null }, clock.iso())
+    const { previous_data_id } = row
+    if (previous_data_id === null) return
+    db.tx(() => {
+      repository.insertSpare(previous_data_id, clock.iso())
+      repository.setData(row.id, { ...get(row.id), previous_data_id: null }, clock.iso())
+    })
+    try {
+      await removeData(previous_data_id)
+    } catch (error) {
+      if (!(error instanceof EngineError && error.code === 'conflict')) throw error
+    }
   }
   return {
     /** By a volume's id; a volume that is gone has the name that it always had. */
@@ -55,11 +69,7 @@ export function createVolumeData(options: VolumeDataOptions) {
       await engine.removeVolume(data_id)
       await engine.ensureVolume(data_id, { volume: volume_id })
     },
-    /** Removes data that are nobody's. */
-    async removeData(data_id: string): Promise<void> {
-      await engine.removeVolume(data_id)
-      repository.deleteSpare(data_id)
-    },
+    removeData,
     /** What `clear` made and neither `replaceData` nor `removeData` took since. */
     spareData: repository.spares,
     /** Puts filled data in the place of the present ones, which are kept. Idempotent. */
@@ -83,7 +93,7 @@ export function createVolumeData(options: VolumeDataOptions) {
         repository.insertSpare(data_id, clock.iso())
         note(row, 'volume.restore_undone')
       }),
-    /** Removes the data from before a restore. Throws `conflict` while something still holds them. */
+    /** Removes the data from before a restore, now or once nothing holds them any more. */
     async forgetData(id: string): Promise<void> {
       const row = repository.find(id)
       if (row) await forget(row)

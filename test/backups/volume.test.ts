@@ -80,6 +80,38 @@ describe('data beside a volume that could not be removed', () => {
   })
 })
 
+describe('the data from before a restore', () => {
+  it('go as soon as nothing holds them any more, and nobody waits for that', async () => {
+    const { id: backup_id } = await backUp()
+    // As a cron job, or a backup that takes hours, that runs on them.
+    await api.fakes.engine.ensureNetwork('cron', {})
+    const holder = testWorkload({
+      ...{
+        owner: { kind: 'task', id: 'run_1' },
+        release_id: 'rel_holder',
+        image: EDGE_IMAGE,
+        network: 'cron',
+      },
+      mounts: [{ kind: 'volume', volume_id: id, path: '/d', read_only: true }],
+    })
+    await api.fakes.engine.ensureRelease(holder, new AbortController().signal)
+    const restored = (await restore(backup_id)).body.data
+    expect(
+      (await api.as('admin').get(`/api/system/jobs/${restored.job_id}`)).body.data.steps.at(-1),
+    ).toMatchObject({
+      status: 'succeeded',
+    })
+    const first = dataOf(id)
+    await restore(backup_id)
+    const present = dataOf(id)
+    expect([held(), engineVolumes().sort()]).toEqual(['FILES', [id, present].sort()])
+    expect(engineVolumes()).not.toContain(first)
+    await api.fakes.engine.removeRelease('rel_holder', 0)
+    await api.services.deployments.reconciler.reconcile()
+    expect([engineVolumes(), dataOf(id), held()]).toEqual([[present], present, 'FILES'])
+  })
+})
+
 describe('a backup of a volume', () => {
   it('holds its files, names the apps that use it, and leaves no container behind', async () => {
     const made = await backUp({ encrypted: false })
