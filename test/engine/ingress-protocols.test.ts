@@ -1,6 +1,6 @@
 import { execFile } from 'node:child_process'
 import { createServer, type Server } from 'node:http'
-import type { AddressInfo } from 'node:net'
+import { type AddressInfo, connect as connectPlain } from 'node:net'
 import { connect, type TLSSocket } from 'node:tls'
 import { promisify } from 'node:util'
 import { gunzipSync } from 'node:zlib'
@@ -230,6 +230,25 @@ describe('versions of HTTP', () => {
     expect(await curl('-g', '-H', 'Host: APP.test', `http://[::1]:${edge.edge.port}/client`)).toBe(
       `::1 ::1 http ${edge.edge.port} APP.test`,
     )
+  })
+  test('with two hosts, in which one of both would be somebody else, is 400 and reaches no app', async () => {
+    const ask = (...hosts: string[]) =>
+      new Promise<string>((resolve, reject) => {
+        let text = ''
+        const socket = connectPlain(edge.edge.port, '127.0.0.1')
+        socket.on('data', (chunk) => (text += chunk.toString()))
+        socket.on('error', reject).on('close', () => resolve(text))
+        const lines = hosts.map((host) => `Host: ${host}\r\n`).join('')
+        socket.write(`GET /client HTTP/1.1\r\n${lines}Connection: close\r\n\r\n`)
+      })
+    expect(await ask('app.test')).toMatch(/^HTTP\/1.1 200 /)
+    for (const hosts of [
+      ['app.test', 'other.test'],
+      ['other.test', 'app.test'],
+    ])
+      expect((await ask(...hosts)).slice(0, 12)).toBe('HTTP/1.1 400')
+    // The same one twice is one for the edge, and arrives as one.
+    expect(await ask('app.test', 'app.test')).toMatch(/^HTTP\/1.1 200 [^]* app\.test$/)
   })
   test('HTTP/2 is preferred over TLS, and clear text is HTTP/1.1', async () => {
     expect(await shakeHands(edge.https, 'app.test', { ALPNProtocols: ['http/1.1', 'h2'] })).toMatchObject({
