@@ -253,12 +253,15 @@ export function createSchedules(options: ScheduleOptions) {
         now: clock.now(),
         timezone: row.timezone,
       })
+      const faults: unknown[] = []
       for (const backup of expired) {
         signal.throwIfAborted()
-        // The next time will do.
-        if (!service.isInUse(backup.id)) await service.remove(PLATFORM, backup.id)
+        // The next time will do; one that its destination does not let go keeps none of the others.
+        if (!service.isInUse(backup.id))
+          await service.remove(PLATFORM, backup.id).catch((error: unknown) => faults.push(error))
       }
       noteExpiries(row)
+      if (faults.length > 0) throw faults[0]
     },
     usesOf: (destination_id: string): string[] => repository.namesAt(destination_id),
     targetRemoved(target_id: string): void {

@@ -1,5 +1,6 @@
 import {
   existsSync,
+  mkdirSync,
   readdirSync,
   readFileSync,
   rmSync,
@@ -319,6 +320,22 @@ describe('schedules', () => {
       expect(await total()).toBe(Math.min(day + 1, 2))
     }
     expect(files()).toHaveLength(4)
+  })
+  it('delete what they no longer keep also beyond one that its destination does not let go, and say so', async () => {
+    const { id } = (await make({ retention: {} })).body.data
+    for (let day = 0; day < 4; day += 1) await passAt((await list())[0].next_run_at)
+    const rows = (await api.as('admin').get('/api/backups?status=succeeded')).body.data
+    const held = pathOf(rows[1].location)
+    rmSync(held)
+    // A folder in its place is nothing that is deleted as a file is.
+    mkdirSync(join(held, 'held'), { recursive: true })
+    await api.as('admin').put(`/api/backup-schedules/${id}`, { retention: { count: 1 } })
+    await passAt((await list())[0].next_run_at)
+    const left = (await api.as('admin').get('/api/backups?status=succeeded')).body.data
+    expect(left.map((one: { id: string }) => one.id)).toEqual([expect.any(String), rows[1].id])
+    const [job] = (await api.as('admin').get('/api/system/jobs?kind=backup.create')).body.data
+    const { steps } = (await api.as('admin').get(`/api/system/jobs/${job.id}`)).body.data
+    expect(steps.at(-1)).toMatchObject({ name: 'retain', status: 'failed' })
   })
   it('that were missed run once afterwards, and it is told', async () => {
     await make()
