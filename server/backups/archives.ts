@@ -18,6 +18,12 @@ const manifestContext = (id: string) => `manifest:${id}`
 const otherLength = () =>
   new ArchiveError('damaged', 'The archive is not as long at its destination as it was written.')
 
+const elsewhere = () =>
+  new ArchiveError(
+    'missing',
+    'The archive is not at its destination, whose settings were changed while it was written. Make the backup again.',
+  )
+
 export interface ArchivesOptions {
   secrets: Secrets
   version: string
@@ -72,9 +78,13 @@ export function createArchives({ secrets, version, destinations, projectName }: 
           ...(data_key ? { data_key } : {}),
         })
       }),
-    /** Writes what another installation needs to know, beside the archive. */
+    /**
+     * Writes what another installation needs to know, beside the archive. Throws where that is not: its destination
+     * may have become another place while it was written, and what it is the last copy of is deleted after this.
+     */
     describe: (row: BackupRow, subject: Pick<Subject, 'apps'>): Promise<void> =>
       using(row, async (store) => {
+        if ((await store.stat(row.object_key))?.size_bytes !== row.size_bytes) throw elsewhere()
         const key = openKey(row)
         const passphrase = key && destinations.passphrase(row.destination_id)
         const told: Manifest = {

@@ -248,6 +248,18 @@ describe('a destination that does not answer as it should', () => {
   })
 })
 
+it('a backup whose destination is another place by its end has not succeeded: its archive is not there', async () => {
+  const stop = api.services.events.subscribe(({ type }) => {
+    if (type !== 'backup.progress') return
+    stop()
+    api.kernel.db.sql(`UPDATE storage_providers SET config = '{"folder":"elsewhere"}'`).run()
+  })
+  expect(await backUp()).toMatchObject({
+    status: 'failed',
+    error: expect.stringContaining('not at its destination'),
+  })
+})
+
 describe('DELETE /api/backups/:id', () => {
   it('takes the archive and its manifest along', async () => {
     const { id } = await backUp()
