@@ -1,4 +1,5 @@
 import type { Jobs } from '#server/kernel/jobs/jobs'
+import { own } from '#server/kernel/own'
 import { RECOVER_KIND } from './point-in-time/recover-job.ts'
 import { RESTORE_KIND } from './restore-job.ts'
 import { VERIFY_KIND } from './verify-job.ts'
@@ -9,7 +10,7 @@ const MOST_JOBS = 10_000
 const isAsked = (jobs: Pick<Jobs, 'page'>, kind: string[], field: string, id: string): boolean =>
   jobs
     .page(undefined, { kind, status: ['queued', 'running', 'undoing'] }, MOST_JOBS, 0)
-    .rows.some(({ payload }) => (JSON.parse(payload) as Record<string, unknown>)[field] === id)
+    .rows.some(({ payload }) => own(JSON.parse(payload) as Record<string, unknown>, field) === id)
 
 /** Whether a restore or a trial of a backup is under way, which reads its archive until it has ended. */
 export const isInUse = (jobs: Pick<Jobs, 'page'>, backup_id: string): boolean =>
