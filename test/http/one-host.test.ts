@@ -25,6 +25,7 @@ const HOSTILE = [
   ['two hosts', ['Host: one.test', 'Host: two.test']],
   ['one host twice', ['Host: one.test', 'hOST: one.test']],
   ['what is no host', ['Host: one.test/path']],
+  ['a host of two words', ['Host: a b:::']],
   ['a host with a user', ['Host: user@one.test']],
   ['no host', []],
 ] as [string, string[]][]
