@@ -271,6 +271,8 @@ export function createVolumes(options: VolumeOptions) {
           const place = mounted.get(volume) ?? mounts.stackPlace(app, volume, used)
           const row =
             typeof place === 'string' ? madeFor(app, { name: place, access: 'single_writer' }) : place
+          if (row.filling === 1)
+            throw conflict(`The volume ${row.name} is being restored. Deploy once that has ended.`)
           used.add(row.id)
           return [volume, row] as const
         })

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto'
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
+import { PLATFORM } from '#server/kernel/access'
 import { createTestApi, type Caller, type TestApi } from '#test/support/api'
 import { commitShop, SHOP_URL } from '#test/support/shop'
 
@@ -345,6 +346,25 @@ test('no two volumes of compose files are one, however alike their names are', a
   const heir = await stack(await make('heir'), 'wiki', ['db-data'])
   expect([...first.values(), ...second.values()]).not.toContain(heir.get('db-data'))
   expect(await stack(other, 'wiki-db', ['data'])).toEqual(second)
+})
+
+test('a stack takes no volume that a restore is still filling: its services would write beside what comes back', async () => {
+  const project_id = api.services.http.default_project()
+  const { id } = (await api.as('developer').post('/api/apps', { name: 'wiki', source: 'upload' })).body.data
+  const { volumes } = api.services
+  const wanted = [{ volume: 'data', service: 'web', path: '/data', read_only: false }]
+  const ensure = () => volumes.ensureStack({ id, name: 'wiki', project_id }, wanted)
+  const body = { name: 'wiki-data', access: 'single_writer' as const }
+  const filling = volumes.createForRestore(PLATFORM, project_id, body)
+  await expect(ensure()).rejects.toMatchObject({
+    status: 409,
+    message: 'The volume wiki-data is being restored. Deploy once that has ended.',
+  })
+  expect(volumes.find(filling)?.status).toBe('creating')
+  expect(api.fakes.engine.volumes()).not.toContain(filling)
+  await volumes.clear(filling, 'vol_filled')
+  volumes.replaceData(filling, 'vol_filled')
+  expect([...(await ensure())]).toEqual([['data', filling]])
 })
 
 test('a preview of a stack never takes a volume that is there: it would go with the preview', async () => {
