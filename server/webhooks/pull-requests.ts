@@ -17,7 +17,10 @@ interface Candidate {
   id: string
   name: string
   git_url: string | null
+  /** Branch that it is built from; null follows the default branch of the repository. */
   branch: string | null
+  /** Branch that it was last built from; null before its first deployment. */
+  last_branch: string | null
 }
 
 /**
@@ -31,8 +34,10 @@ export function previewAppsFor<A extends Candidate>(
   const built = candidates.filter(
     ({ git_url }) => git_url !== null && isSameRepository(git_url, event.repository),
   )
-  const isAimed = ({ branch }: A) =>
-    event.action === 'closed' || branch === null || branch === event.base.branch
+  const isAimed = ({ branch, last_branch }: A) => {
+    const own = branch ?? event.default_branch ?? last_branch
+    return event.action === 'closed' || own === null || own === event.base.branch
+  }
   return { aimed: built.filter(isAimed), others: built.filter((app) => !isAimed(app)) }
 }
 

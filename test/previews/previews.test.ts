@@ -146,6 +146,16 @@ describe('a pull request', () => {
     })
     expect([words.body.data.outcome, (await world.list()).length]).toEqual(['ignored', 1])
   })
+  it('of an app that follows the default branch is one for that branch', async () => {
+    const { db } = world.api.kernel
+    db.sql('UPDATE apps SET branch = NULL').run()
+    expect((await open({ base: 'release' })).result).toMatchObject({ outcome: 'ignored' })
+    const { sha } = await open()
+    const away = { sha, base: 'release', changes: { base: { ref: { from: 'main' } } } }
+    expect((await world.pullRequest('edited', away)).body.data).toMatchObject({ outcome: 'preview' })
+    await world.idle()
+    await world.isGone()
+  })
   it('is ignored while previews are off', async () => {
     await world.api.as('developer').put(`${world.path}/settings`, { enabled: false })
     expect((await open()).result).toMatchObject({ outcome: 'ignored', reason: 'Previews are off for shop.' })

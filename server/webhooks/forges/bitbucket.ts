@@ -102,6 +102,7 @@ function parsePullRequest(event: string, payload: unknown): ForgeEvent {
       repository: addressesOf(source.repository),
     },
     base: { branch: destination.branch.name },
+    default_branch: repository.mainbranch?.name,
     web_url: webUrl(pullrequest.links?.html?.href),
     is_fork: source.repository?.full_name !== repository.full_name,
     is_merged: event === 'pullrequest:fulfilled',

@@ -15,6 +15,7 @@ const MOST_NUMBER = 2_147_483_647
 const NO_BRANCH = 'The name of the branch or tag is none that git could be asked for.'
 const isBranch = (name: string): boolean => v.is(BranchName, name)
 const branchOrNone = (name: string) => (isBranch(name) ? name : '')
+const known = (branch: string | undefined) => (branch !== undefined && isBranch(branch) ? branch : undefined)
 const addresses = (told: readonly string[]) => told.filter(({ length }) => length <= LONGEST_ADDRESS)
 const isShort = (files: readonly string[]) =>
   files.length <= MOST_FILES && files.reduce((sum, { length }) => sum + length, 0) <= LONGEST_LIST
@@ -27,13 +28,13 @@ function checkedPush(event: PushEvent): ForgeEvent {
     ...event,
     message: message.slice(0, LONGEST_MESSAGE),
     changed: changed && isShort(changed) ? changed : undefined,
-    default_branch: default_branch !== undefined && isBranch(default_branch) ? default_branch : undefined,
+    default_branch: known(default_branch),
     repository: addresses(repository),
   }
 }
 
 function checkedPullRequest(event: PullRequestEvent): ForgeEvent {
-  const { action, number, title, head, base, repository } = event
+  const { action, number, title, head, base, default_branch, repository } = event
   if (!Number.isInteger(number) || number < 1 || number > MOST_NUMBER)
     return other('The pull request has no number that a preview could have.')
   // The end of one needs its number alone: its branch or its fork may be gone with it, and is kept as nothing.
@@ -48,6 +49,7 @@ function checkedPullRequest(event: PullRequestEvent): ForgeEvent {
     title: title.replace(/[\u0000-\u001f\u007f]+/g, ' ').slice(0, LONGEST_TITLE),
     head: { branch, sha, repository: addresses(head.repository) },
     base: { branch: onto },
+    default_branch: known(default_branch),
     repository: addresses(repository),
   }
 }

@@ -36,6 +36,8 @@ export interface PullRequestEvent {
   /** Branch and commit may be empty once it is closed: they may be gone. */
   head: { branch: string; sha: string; repository: string[] }
   base: { branch: string }
+  /** Branch that the forge shows first; undefined when it does not tell. */
+  default_branch?: string | undefined
   /** Page of the pull request; null when the forge tells none. */
   web_url: string | null
   /** Whether the changes come from another repository. */

@@ -94,6 +94,7 @@ export function parsePullRequest(payload: unknown): ForgeEvent {
     title: pull_request.title,
     head: { branch: head.ref, sha: head.sha, repository: addressesOf(head.repo) },
     base: { branch: base.ref },
+    default_branch: repository.default_branch ?? undefined,
     web_url: webUrl(pull_request.html_url),
     is_fork: head.repo === null || head.repo.clone_url !== (base.repo ?? repository).clone_url,
     is_merged: pull_request.merged === true,

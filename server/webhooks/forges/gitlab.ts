@@ -91,6 +91,7 @@ function parseMergeRequest(payload: unknown): ForgeEvent {
       repository: addressesOf(mr.source ?? project),
     },
     base: { branch: mr.target_branch },
+    default_branch: project.default_branch ?? undefined,
     web_url: webUrl(mr.url),
     is_fork: mr.source_project_id !== mr.target_project_id,
     is_merged: mr.action === 'merge',
