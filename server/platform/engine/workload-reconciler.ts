@@ -1,4 +1,5 @@
 import type { Log } from '#server/kernel/log'
+import { createPace } from '#server/kernel/pace'
 import { type Engine, EngineError, type EngineEvent, type Instance, type Labels } from './engine.ts'
 import type { OwnerKind, Workload } from './workload.ts'
 
@@ -59,6 +60,9 @@ export interface WorkloadOwners<Owner extends DesiredOwner = DesiredOwner> {
   finished?(): void | Promise<void>
 }
 
+/** Events after which other instances are there than before. */
+const CHANGES: ReadonlySet<EngineEvent['kind']> = new Set(['start', 'die', 'destroy'])
+
 /** Tells a kill for memory from one of an instance of which the same was told lately. */
 function createNews() {
   const told = new Map<string, number>()
@@ -113,12 +117,15 @@ export function createWorkloadReconciler({
   let engine_up: boolean | undefined
   let passing: Promise<void> | undefined
   let again = false
+  /** Owners of which the engine told something since the pass under way asked it: what it knows of them is old. */
+  const changed = new Set<string>()
   const patience = createPatience()
   /** Whose workload a pass makes just now. */
   let at_work: { owner_id: string; done: Promise<unknown> } | undefined
   const kindOf = (kind: string | undefined) => kinds().find((known) => known.kind === kind)
 
   const pass = async () => {
+    changed.clear()
     const instances = await engine.instances({})
     engine_up = true
     for (const kind of kinds())
@@ -131,7 +138,11 @@ export function createWorkloadReconciler({
   const passOf = async (kind: WorkloadOwners, instances: readonly Instance[]) => {
     kind.seen?.(instances)
     const expected = new Set<string>()
+    const of_owner = Map.groupBy(instances, ({ owner }) => owner.id)
+    const pace = createPace('reconciler')
     for (const owner of kind.desired()) {
+      const rest = pace.rest()
+      if (rest) await rest
       if (stop.signal.aborted) return
       const processes = kind.processes(owner)
       expected.add(owner.release_id)
@@ -139,8 +150,13 @@ export function createWorkloadReconciler({
         if (release_id !== undefined) expected.add(placeOf({ release_id, process }))
       if (kind.busy(owner.id)) patience.forget(owner.id)
       if (!processes || kind.busy(owner.id) || patience.mustWait(owner.id)) continue
+      if (changed.has(owner.id)) {
+        again = true
+        continue
+      }
       try {
-        const done = restore({ engine, signal: stop.signal }, kind, { owner, processes }, instances)
+        const own = of_owner.get(owner.id) ?? []
+        const done = restore({ engine, signal: stop.signal }, kind, { owner, processes }, own)
         at_work = { owner_id: owner.id, done }
         await done.finally(() => {
           at_work = undefined
@@ -163,8 +179,10 @@ export function createWorkloadReconciler({
     desired: ReadonlySet<string>,
   ) => {
     const at_work = kind.releasesAtWork()
+    // What a job has brought to an end since the beginning of the pass is no orphan either.
+    const now = new Set(kind.desired().map(({ release_id }) => release_id))
     for (const [release_id, processes] of byRelease(instances)) {
-      if (!release_id || desired.has(release_id) || at_work.has(release_id)) continue
+      if (!release_id || desired.has(release_id) || now.has(release_id) || at_work.has(release_id)) continue
       const known = kind.release(release_id)
       if (known && kind.busy(known.owner_id)) continue
       const orphans = processes.filter((process) => !desired.has(placeOf({ release_id, process })))
@@ -203,12 +221,13 @@ export function createWorkloadReconciler({
     if (event.one_off) return
     const kind = kindOf(event.owner?.kind)
     const owner_id = event.owner?.id
+    if (owner_id !== undefined && CHANGES.has(event.kind)) changed.add(owner_id)
     // While a job works on the owner, instances end because it ends them; a pass would leave it alone, and
     // would ask for every instance of the server just when the job starts one.
     if (owner_id !== undefined && kind?.busy(owner_id)) return
     if ((event.kind === 'die' || event.kind === 'oom') && owner_id && event.release_id && isNews(event))
       kind?.exited?.(owner_id, event)
-    if (event.kind === 'start' || event.kind === 'die' || event.kind === 'destroy') void reconcile()
+    if (CHANGES.has(event.kind)) void reconcile()
   }
 
   const probeEngine = async () => {
@@ -254,20 +273,18 @@ export function createWorkloadReconciler({
 }
 export type WorkloadReconciler = ReturnType<typeof createWorkloadReconciler>
 
-/** Makes what an owner lacks, and tells it what there is. */
+/** Makes what an owner lacks, and tells it what there is. `own` are the owner's instances. */
 async function restore(
   { engine, signal }: { engine: Engine; signal: AbortSignal },
   kind: WorkloadOwners,
   { owner, processes }: { owner: DesiredOwner; processes: readonly DesiredProcess[] },
-  all: readonly Instance[],
+  own: readonly Instance[],
 ): Promise<void> {
   const places = new Set(
     processes.map(({ process, release_id = owner.release_id }) => placeOf({ release_id, process })),
   )
-  let instances = all.filter(
-    (instance) =>
-      instance.owner.id === owner.id &&
-      (instance.release_id === owner.release_id || places.has(placeOf(instance))),
+  let instances = own.filter(
+    (instance) => instance.release_id === owner.release_id || places.has(placeOf(instance)),
   )
   // An owner that was moved while nothing could be started in its new project: its old network is not its own
   // any more. Those that run do so until others are ready; what cannot start beside them is made anew in
@@ -282,6 +299,9 @@ async function restore(
     ? processes
     : processes.filter(({ process, replicas }) => isLacking(ofProcess(instances, process), replicas))
   if (lacking.length > 0) {
+    // Others were served since it was read: what was stopped meanwhile is not started again.
+    if (!kind.desired().some(({ id, release_id }) => id === owner.id && release_id === owner.release_id))
+      return
     const desired = processes.reduce((sum, { replicas }) => sum + replicas, 0)
     kind.restoring?.(owner, { found: instances.length, wanted: desired })
     for (const [name, labels] of Object.entries(kind.networks(owner)))
