@@ -2,6 +2,7 @@ import type { Addresses } from '#server/addresses/service'
 import type { AppsDomain } from '#server/apps/contract'
 import type { DeploymentsDomain } from '#server/deployments/contract'
 import { notFound } from '#server/kernel/errors'
+import { writeInPieces } from '#server/kernel/write-in-pieces'
 import { createLayerWatch } from '#server/platform/engine/layer-watch'
 import type { Base } from '#server/platform/base'
 import type { Projects } from '#server/projects/service'
@@ -238,10 +239,13 @@ export function createDatabasesDomain(base: Base, use: DatabaseNeeds) {
       const rows = repository.measured()
       if (rows.length === 0) return
       const usage = measured ?? (await base.engine.volumeUsage())
-      for (const { volume_id, used_bytes } of rows) {
+      const grown = rows.filter(({ volume_id, used_bytes }) => {
         const size = usage.get(volume_id)?.used_bytes
-        if (size !== undefined && size !== used_bytes) repository.setUsedBytes(volume_id, size)
-      }
+        return size !== undefined && size !== used_bytes
+      })
+      await writeInPieces(base.db, grown, ({ volume_id }) =>
+        repository.setUsedBytes(volume_id, usage.get(volume_id)!.used_bytes),
+      )
     },
   }
 }

@@ -1,6 +1,7 @@
 import type { Clock } from '#server/kernel/clock'
 import type { Db } from '#server/kernel/db'
 import type { Log } from '#server/kernel/log'
+import { writeInPieces } from '#server/kernel/write-in-pieces'
 import type { Engine } from '#server/platform/engine/engine'
 import type { VolumeUsage } from '#server/platform/engine/workload'
 import { dataOf } from './data.ts'
@@ -58,14 +59,13 @@ export function createMeasuring(options: MeasuringOptions) {
         .map(dataOf),
     )
     const usage = await engine.volumeUsage(signal)
-    for (const row of repository.all()) {
-      if (row.status === 'creating' || row.status === 'deleting') continue
+    await writeInPieces(db, repository.all(), ({ id }) => {
+      const row = repository.find(id)
+      if (!row || row.status === 'creating' || row.status === 'deleting') return
       const found = usage.get(dataOf(row))
-      db.tx(() => {
-        if (found) take(row, found.used_bytes)
-        else if (made_before.has(dataOf(row))) transition(row.id, 'lose')
-      })
-    }
+      if (found) take(row, found.used_bytes)
+      else if (made_before.has(dataOf(row))) transition(id, 'lose')
+    })
     return usage
   }
 }

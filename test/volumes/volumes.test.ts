@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto'
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { PLATFORM } from '#server/kernel/access'
 import { createTestApi, type Caller, type TestApi } from '#test/support/api'
+import { commitsDuring } from '#test/support/commits'
 import { commitShop, SHOP_URL } from '#test/support/shop'
 
 let api: TestApi
@@ -81,6 +82,27 @@ describe('a volume', () => {
     await api.services.volumes.storage.pass()
     expect(await status()).toEqual(expect.arrayContaining([['late', 'ready']]))
     expect(api.events().map(({ type }) => type)).not.toContain('volume.missing')
+  })
+
+  test('and hundreds of others are measured with few commits, and others are served after each', async () => {
+    const ids = Array.from({ length: 200 }, (_, n) => `vol_many${n}`)
+    for (const id of ids)
+      api.kernel.db
+        .sql(
+          `INSERT INTO volumes (id, project_id, name, status, access, created_at, updated_at)
+           SELECT ?, project_id, ?, status, access, created_at, updated_at FROM volumes WHERE id = ?`,
+        )
+        .run(id, id, volume_id)
+    const usage = new Map(ids.map((id) => [id, { used_bytes: 5, references: 0 }]))
+    vi.spyOn(api.fakes.engine, 'volumeUsage').mockResolvedValue(usage as never)
+    const rounds = await commitsDuring(api.kernel.db, () => api.services.volumes.measure())
+    vi.restoreAllMocks()
+    expect(Math.max(...rounds)).toBe(1)
+    expect(rounds.length).toBeLessThan(10)
+    const { body } = await call('admin').get('/api/volumes?per_page=100&page=2')
+    expect(body.data[0]).toMatchObject({ used_bytes: 5, status: 'ready' })
+    // The one that the engine did not tell of is gone.
+    expect((await call().get('/api/volumes?status=missing')).body.data).toMatchObject([{ id: volume_id }])
   })
 
   test('has a name of its own in its project, and cannot be made while the engine is away', async () => {
