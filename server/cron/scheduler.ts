@@ -39,6 +39,11 @@ export interface SchedulerParts {
   isActive(app_id: string): boolean
 }
 type Due = Pick<CronRunRow, 'slot' | 'trigger' | 'created_by'>
+/** Slots that passed unseen: how many, as far as they were counted, and the last one. */
+interface Missed {
+  count: number
+  last: string
+}
 
 /** Begins runs when they are due, from one clock; each slot once, whatever the clock does. */
 export function createScheduler({ db, clock, events, jobs, log, repository, isActive }: SchedulerParts) {
@@ -105,23 +110,28 @@ export function createScheduler({ db, clock, events, jobs, log, repository, isAc
     return id
   }
 
-  /** Times of a job that passed unseen, as far as they are counted; others are served meanwhile. */
-  const countMissed = async (job: CronJobRow, now: number): Promise<number> => {
+  /**
+   * Times of a job that passed unseen, as far as they are counted, and the last of them; others are served meanwhile.
+   */
+  const countMissed = async (job: CronJobRow, now: number): Promise<Missed> => {
     let count = 1
+    let last = job.next_run_at!
     for (
-      let next = slotAfter(job, Date.parse(job.next_run_at!));
+      let next = slotAfter(job, Date.parse(last));
       next !== null && Date.parse(next) <= now && count < MOST_COUNTED;
-      next = slotAfter(job, Date.parse(next))
+      next = slotAfter(job, Date.parse(last))
     ) {
       count += 1
+      last = next
       if (count % COUNTED_AT_ONCE === 0) await setImmediate()
     }
-    return count
+    if (count < MOST_COUNTED) return { count, last }
+    const found = lastSlot(job.expression, job.timezone, now)
+    return { count, last: found === undefined ? last : new Date(found).toISOString() }
   }
   /** All slots of a job that passed unseen: told once, and made up for once when the job says so. */
-  const catchUp = (job: CronJobRow, now: number, count: number) => {
+  const catchUp = (job: CronJobRow, { count, last }: Missed) => {
     const first = job.next_run_at!
-    const last = new Date(lastSlot(job.expression, job.timezone, now) ?? Date.parse(first)).toISOString()
     const times = count < MOST_COUNTED ? `${count} times` : `${MOST_COUNTED} times or more`
     const error = `Portreeve was not running at ${count === 1 ? first : `${times}, from ${first} on`}.`
     emit(job, 'cron.missed', { count, first, last, catch_up: job.catch_up, error })
@@ -132,14 +142,14 @@ export function createScheduler({ db, clock, events, jobs, log, repository, isAc
   const runDue = async (seen: CronJobRow, now: number): Promise<void> => {
     const slot = seen.next_run_at!
     const is_missed = now - Date.parse(slot) > MISSED_AFTER_MS
-    const missed = is_missed && isActive(seen.app_id) ? await countMissed(seen, now) : 0
+    const missed = is_missed && isActive(seen.app_id) ? await countMissed(seen, now) : undefined
     db.tx(() => {
       const job = repository.find(seen.id)
       // Somebody changed, paused or deleted it while others were served.
       if (job?.next_run_at !== slot || job.updated_at !== seen.updated_at) return
       if (isActive(job.app_id) && !repository.hasSlot(job.id, slot)) {
-        if (is_missed) catchUp(job, now, missed)
-        else begin(job, { slot, trigger: 'schedule', created_by: null })
+        if (missed) catchUp(job, missed)
+        else if (!is_missed) begin(job, { slot, trigger: 'schedule', created_by: null })
       }
       repository.setNext(job.id, slotAfter(job, is_missed ? now : Date.parse(slot)))
     })
@@ -185,6 +195,7 @@ export function createScheduler({ db, clock, events, jobs, log, repository, isAc
     const now = clock.now()
     const mine = (passes += 1)
     let count = 0
+    const pace = createPace('cron')
     if (!is_straight) await straighten(mine)
     for (
       let rows = repository.due(clock.iso(), BATCH);
@@ -192,10 +203,12 @@ export function createScheduler({ db, clock, events, jobs, log, repository, isAc
       rows = repository.due(clock.iso(), BATCH)
     ) {
       for (const job of rows) {
+        const rest = pace.rest()
+        if (rest) await rest
         if (mine !== passes) return count
         await runDue(job, now)
         count += 1
-        if (count % BEGUN_AT_ONCE === 0) await setImmediate()
+        if (count % BEGUN_AT_ONCE === 0) await pace.pause()
       }
     }
     arm()

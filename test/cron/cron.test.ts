@@ -1,4 +1,5 @@
-import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { Cron } from 'croner'
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import type { RunOnceSpec } from '#server/platform/engine/engine'
 import { createTestApi, type TestApi } from '#test/support/api'
 import { SHOP_URL } from '#test/support/shop'
@@ -343,6 +344,20 @@ describe('F40, F18: times that pass unseen', () => {
 })
 
 describe('many runs and many jobs', () => {
+  it('that were missed cost a few looks at their schedules each: the time they were last due is not searched', async () => {
+    await deployed()
+    const id = await added({ expression: '30 4 * * *' })
+    const looks = vi.spyOn(Cron.prototype, 'nextRun')
+    await at('2026-03-03T12:00:00.000Z')
+    expect(looks.mock.calls.length).toBeLessThan(8)
+    looks.mockRestore()
+    expect(await runs(id)).toMatchObject([{ status: 'missed', slot: '2026-03-03T04:30:00.000Z' }])
+    expect(api.events().find(({ type }) => type === 'cron.missed')?.payload).toMatchObject({
+      count: 2,
+      first: '2026-03-02T04:30:00.000Z',
+      last: '2026-03-03T04:30:00.000Z',
+    })
+  })
   it('are put right a hundred at a time after the clock was far ahead: each may have a command of 400 KB', async () => {
     await deployed()
     const id = await added()
