@@ -1,6 +1,7 @@
 import { PLATFORM } from '#server/kernel/access'
 import { ApiError, notFound } from '#server/kernel/errors'
 import { orThrow } from '#server/kernel/or-throw'
+import { createPace } from '#server/kernel/pace'
 import { createAutoscaler, explain } from './autoscaler.ts'
 import { changeScale } from './change.ts'
 import type { ScaledApp, ScalingContext, ScalingOptions } from './context.ts'
@@ -126,7 +127,10 @@ export function createScaling(options: ScalingOptions) {
       const rows = repository.watched()
       autoscaler.keep(new Set(rows.flatMap(({ app_id, rule }) => (rule ? [app_id] : []))))
       sleep.hear()
+      const pace = createPace('scaling')
       for (const row of rows) {
+        const rest = pace.rest()
+        if (rest) await rest
         const app = ports.app(row.app_id)
         if (app?.status !== 'running' || row.state !== 'awake' || ports.isHeld(row.app_id)) {
           autoscaler.forget(row.app_id)
