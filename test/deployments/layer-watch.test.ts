@@ -1,5 +1,8 @@
 import { afterEach, beforeEach, expect, it } from 'vitest'
+import type { Instance } from '#server/platform/engine/engine'
+import { createLayerWatch } from '#server/platform/engine/layer-watch'
 import { createTestApi, type TestApi } from '#test/support/api'
+import { roundsDuring, toil } from '#test/support/rounds'
 import { commitShop, SHOP_URL } from '#test/support/shop'
 
 const MIB = 1024 ** 2
@@ -94,4 +97,32 @@ it('a database whose server writes beside its data is stopped as well, and comes
   expect((await call().post(`/api/databases/${database_id}/start`)).status).toBeLessThan(300)
   await api.services.jobs.idle()
   expect((await database()).status).toBe('running')
+})
+
+it('however many apps and instances there are, each instance is looked at once, and others are served meanwhile', async () => {
+  let looks = 0
+  const ids = Array.from({ length: 100 }, (_, n) => `rel_${n}`)
+  const instances = ids.map((id) =>
+    Object.defineProperty({ id: `ins_${id}`, state: 'running' }, 'release_id', {
+      get() {
+        looks += 1
+        return id
+      },
+    }),
+  ) as unknown as Instance[]
+  const layers = createLayerWatch({
+    ...api.kernel,
+    engine: { instances: async () => instances, layerBytes: async () => 0 },
+    limit_bytes: 1,
+    desired: () => ids.map((id) => ({ id, release_id: id })),
+    busy() {
+      toil()
+      return false
+    },
+    makers: ({ release_id }) => [release_id],
+    sentence: () => '',
+    stop: async () => {},
+  })
+  expect(await roundsDuring(layers.pass)).toBeGreaterThan(50)
+  expect(looks).toBe(ids.length)
 })

@@ -1,6 +1,7 @@
 import type { Clock } from '#server/kernel/clock'
 import type { FailureCode } from '#server/kernel/failures'
 import type { Log } from '#server/kernel/log'
+import { createPace } from '#server/kernel/pace'
 import type { Engine, Instance } from './engine.ts'
 
 /** What is meant to run: an app with its release, or a database with its data. */
@@ -69,13 +70,20 @@ export function createLayerWatch(options: LayerWatchOptions) {
         const all = await engine.instances({})
         const known = new Set(all.map(({ id }) => id))
         for (const id of due_ms.keys()) if (!known.has(id)) due_ms.delete(id)
+        // One that waits to be started again keeps what it wrote, and writes on after that.
+        const of_release = Map.groupBy(
+          all.filter(({ state }) => state !== 'dead'),
+          ({ release_id }) => release_id,
+        )
+        const pace = createPace('layers')
         for (const one of options.desired()) {
+          const rest = pace.rest()
+          if (rest) await rest
           if (options.busy(one.id)) continue
-          const makers = new Set<string | undefined>(options.makers(one))
-          // One that waits to be started again keeps what it wrote, and writes on after that.
+          const makers = new Set(options.makers(one))
           await look(
             one,
-            all.filter(({ release_id, state }) => makers.has(release_id) && state !== 'dead'),
+            [...makers].flatMap((release_id) => of_release.get(release_id) ?? []),
           )
         }
       } catch (error) {
