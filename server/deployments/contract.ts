@@ -36,7 +36,7 @@ export interface DeploymentsDomain extends Deployments {
   /** Has the reconciler keep the workloads of another kind of owner running. To be called before it starts. */
   keepRunning(owners: WorkloadOwners): void
   /** Images that releases to roll back to, and those that are being made, need. */
-  neededImages(): string[]
+  neededImages(): Promise<string[]>
   /** An image was removed to free the disk: no release can use it any more. */
   imageRemoved(image_id: string): void
   /** Throws ENGINE_UNAVAILABLE when the engine does not answer. */

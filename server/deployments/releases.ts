@@ -1,6 +1,7 @@
 import type { Configuration } from '#server/apps/configuration'
 import { type ReleaseVariables, secretValuesOf } from '#server/env/resolved'
 import type { Db } from '#server/kernel/db'
+import { mapInPieces } from '#server/kernel/pace'
 import { openReadable, type Secrets } from '#server/kernel/secrets'
 import type { Mount, Reservations } from '#server/platform/engine/workload'
 import type { ReleaseScale } from '#server/scaling/contract'
@@ -286,10 +287,11 @@ export function createReleases(
         .pluck()
         .all(JSON.stringify(ids)) as string[],
     /** Images that releases to roll back to, and those that are being made, need. */
-    neededImages(): string[] {
+    async neededImages(): Promise<string[]> {
       const apps = db.sql('SELECT DISTINCT app_id FROM releases').pluck().all() as string[]
-      const made = withImages('proven = 0')
-      return [...made, ...apps.flatMap(keptOf)].flatMap(imagesOf)
+      const images = await mapInPieces('images', apps, (app_id) => keptOf(app_id).flatMap(imagesOf))
+      // Those that are being made last: others were served meanwhile.
+      return [...images.flat(), ...withImages('proven = 0').flatMap(imagesOf)]
     },
     hasAny: (app_id: string): boolean =>
       db.sql('SELECT 1 FROM releases WHERE app_id = ? LIMIT 1').get(app_id) !== undefined,

@@ -11,7 +11,7 @@ export default defineModule({
       ...base,
       data_directory: base.config.data_directory,
       limits: () => use.settings.server(),
-      neededImages: () => [...base.modules.images.needed(), EDGE_IMAGE],
+      neededImages: async () => [...(await base.modules.images.needed()), EDGE_IMAGE],
       imageRemoved: base.modules.images.removed,
     }),
   schedules: [{ name: 'tidy', cron: '41 * * * *', task: 'builds', run: (own) => own.tidy() }],

@@ -36,7 +36,7 @@ export interface DiskOptions {
   data_directory: string
   limits(): DiskLimits
   /** Ids and names of images that domains need, though no container may use them now. */
-  neededImages(): readonly string[]
+  neededImages(): Promise<readonly string[]>
   imageRemoved(image_id: string): void
 }
 
@@ -92,7 +92,7 @@ export function createDiskService(options: DiskOptions) {
   async function imagesToGo(found: EngineDisk, unused_ms: number): Promise<DiskImage[]> {
     const before = clock.now() - Math.max(unused_ms, YOUNGEST_IMAGE_MS)
     const old: DiskImage[] = []
-    for (const image of unusedImages(found, options.neededImages())) {
+    for (const image of unusedImages(found, await options.neededImages())) {
       const at = await engine.imageNamedAt(image.id)
       if (Math.max(Date.parse(image.since), at === undefined ? 0 : Date.parse(at)) <= before) old.push(image)
     }

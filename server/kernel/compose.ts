@@ -169,7 +169,11 @@ export function compose<const L extends readonly AnyModule[], B extends ComposeB
   const declared = createDeclared(list, base.db, own, {
     channels: () => channels,
     images: {
-      needed: () => list.flatMap((module) => module.images?.needed(own(module)) ?? []),
+      async needed() {
+        const found: string[] = []
+        for (const module of list) found.push(...((await module.images?.needed(own(module))) ?? []))
+        return found
+      },
       removed: (id) => list.forEach((module) => module.images?.removed?.(own(module), id)),
     },
   })

@@ -83,7 +83,7 @@ export interface ImageFacet<Own> {
    * Ids and names of those that must stay though no container may use them now, e.g. those of releases that can
    * be rolled back to.
    */
-  needed(own: Own): readonly string[]
+  needed(own: Own): readonly string[] | Promise<readonly string[]>
   /** An image was removed to free the disk. */
   removed?(own: Own, image_id: string): void
 }
@@ -160,7 +160,7 @@ export interface Declared {
   share(project_id: string): Share
   images: {
     /** Ids and names of images that some module needs. */
-    needed(): string[]
+    needed(): Promise<string[]>
     removed(image_id: string): void
   }
   /** Every channel of the WebSocket. */

@@ -2,6 +2,7 @@ import { afterEach, beforeEach, expect, it } from 'vitest'
 import { createTestApi, type TestApi } from '#test/support/api'
 import { largestAnswer } from '#test/support/answers'
 import { mostChangedAtOnce } from '#test/support/changes'
+import { roundsDuring, toil } from '#test/support/rounds'
 
 const RELEASES = 30
 const LONG = 'x'.repeat(100_000)
@@ -34,7 +35,7 @@ it('a deployment, a clean-up and a rollback read no more than one release with w
   const most = await largestAnswer(api.kernel.db, async () => {
     expect((await api.as('developer').post(`/api/apps/${app_id}/restart`)).status).toBeLessThan(300)
     await api.services.jobs.idle()
-    expect(api.services.deployments.neededImages().length).toBeGreaterThan(0)
+    expect((await api.services.deployments.neededImages()).length).toBeGreaterThan(0)
     expect((await api.as('developer').post(`/api/apps/${app_id}/rollback`, {})).status).toBeLessThan(300)
     await api.services.jobs.idle()
   })
@@ -64,4 +65,27 @@ it('lists of deployments and jobs are read without plans and without what jobs h
       expect([path, (await api.as('viewer').get(path)).status]).toEqual([path, 200])
   })
   expect(most).toBeLessThan(LONG.length)
+})
+
+it('which images many apps need is found out with others served in between', async () => {
+  const { db } = api.kernel
+  const { context } = api.services.deployments
+  const live = context.releases.find(api.services.apps.find(app_id)!.live_release_id!)!
+  db.raw.pragma('foreign_keys = OFF')
+  for (let n = 0; n < 10; n += 1) {
+    const of_another = { ...live, id: `rel_of${n}`, app_id: `app_${n}`, image_id: `sha256:of${n}` }
+    context.releases.ensure(of_another, {}, {})
+    context.releases.markProven(of_another.id)
+  }
+  const { sql } = db
+  db.sql = (text) => {
+    if (text.includes('SELECT MAX(rowid) FROM releases')) toil()
+    return sql(text)
+  }
+  let needed: string[] = []
+  const rounds = await roundsDuring(async () => {
+    needed = await api.services.deployments.neededImages()
+  })
+  expect(rounds).toBeGreaterThan(8)
+  expect(needed).toEqual(expect.arrayContaining(['sha256:of0', 'sha256:of9']))
 })
