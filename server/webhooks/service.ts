@@ -238,7 +238,9 @@ export function createWebhooks(options: WebhookOptions) {
   return {
     sender,
     start(): void {
-      telling.start(sender.wake)
+      telling
+        .start(sender.wake)
+        .catch((error: unknown) => log.error('What happened before the start cannot be told', { error }))
       sender.start()
     },
     stop: async (): Promise<void> => {

@@ -2,6 +2,7 @@ import type { Clock } from '#server/kernel/clock'
 import type { Db } from '#server/kernel/db'
 import type { Events, PlatformEvent } from '#server/kernel/events'
 import { newId } from '#server/kernel/ids'
+import { createPace } from '#server/kernel/pace'
 import type { Secrets } from '#server/kernel/secrets'
 import type { CommentContent, Comments } from './comments.ts'
 import { commitStateOf, type ReportedDeployment, statusDescription } from './commit-status.ts'
@@ -64,6 +65,7 @@ export function createTelling(options: TellingOptions) {
   const { db, clock, secrets, events, webhooks, deliveries, comments, ports } = options
   const room = createOutboundRoom(clock)
   let unsubscribe: (() => void) | undefined
+  let is_stopped = false
 
   const queue = (
     hook: WebhookRow,
@@ -235,23 +237,47 @@ export function createTelling(options: TellingOptions) {
   }
 
   return {
-    /** Catches up with events that the last process did not get to, and hears every new one. */
-    start(wake: () => void): void {
+    /**
+     * Catches up with events that the last process did not get to, with others served meanwhile, and then hears every
+     * new one.
+     */
+    async start(wake: () => void): Promise<void> {
+      is_stopped = false
+      const pace = createPace('webhooks')
       let seq = webhooks.position() ?? events.latest()
-      for (;;) {
-        const missed = events.after(seq, {}, PAGE)
-        for (const event of missed) emit(event)
-        if (missed.length < PAGE) break
-        seq = missed.at(-1)!.seq
+      for (
+        let missed = events.after(seq, {}, PAGE);
+        missed.length > 0;
+        missed = events.after(seq, {}, PAGE)
+      ) {
+        for (const event of missed) {
+          const rest = pace.rest()
+          if (rest) await rest
+          if (is_stopped) return
+          if (emit(event)) wake()
+          seq = event.seq
+        }
+        webhooks.setPosition(seq)
       }
+      let unsaved = 0
       unsubscribe = events.subscribe((event) => {
-        if (emit(event)) wake()
+        if (emit(event)) {
+          unsaved = 0
+          return wake()
+        }
+        // What nobody asked to be told of is looked at again after a crash: no more of it than this.
+        unsaved += 1
+        if (unsaved < PAGE) return
+        unsaved = 0
+        webhooks.setPosition(event.seq)
       })
     },
     stop(): void {
-      unsubscribe?.()
+      is_stopped = true
       // Nothing is missed by who stops in order, so that the next start looks at new events only.
-      webhooks.setPosition(events.latest())
+      if (unsubscribe) webhooks.setPosition(events.latest())
+      unsubscribe?.()
+      unsubscribe = undefined
     },
     requestFor,
     placeFor,

@@ -4,7 +4,9 @@ import type { AddressInfo } from 'node:net'
 import { Webhook as StandardWebhook } from 'standardwebhooks'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { createTestApi, type TestApi } from '#test/support/api'
+import { commitsDuring } from '#test/support/commits'
 import { poll } from '#test/support/poll'
+import { toil } from '#test/support/rounds'
 import { commitShop, SHOP_URL } from '#test/support/shop'
 
 interface Received {
@@ -424,6 +426,42 @@ describe('a restart', () => {
     await arrived()
     await api.services.webhooks.sender.idle()
     expect(await log(hook)).toMatchObject([{ event: 'deployment.queued', status: 'succeeded' }])
+  })
+
+  const happen = (count: number) =>
+    api.kernel.db.tx(() => {
+      const project_id = api.services.http.default_project()
+      for (let n = 0; n < count; n += 1)
+        api.services.events.append({ type: 'app.updated', project_id, payload: {} })
+    })
+  const position = () => api.kernel.db.sql('SELECT seq FROM webhook_position').pluck().get() as number
+
+  it('after a crash looks at few events that nobody asked for again, however many there were', async () => {
+    await create()
+    happen(1200)
+    // What a process that is killed leaves.
+    expect(api.services.events.latest() - position()).toBeLessThan(600)
+  })
+  it('tells what thousands of events before it left untold with others served in between, and then what is new', async () => {
+    const hook = await create({ events: ['app.updated'] })
+    await api.services.webhooks.stop()
+    happen(30)
+    const { db } = api.kernel
+    const { sql } = db
+    db.sql = (text) => {
+      if (text.includes('INTO webhook_deliveries')) toil()
+      return sql(text)
+    }
+    const commits = await commitsDuring(db, async () => {
+      api.services.webhooks.start()
+      await poll(() => position() === api.services.events.latest())
+    })
+    db.sql = sql
+    expect(Math.max(...commits)).toBeLessThan(10)
+    happen(1)
+    const kept = db.sql('SELECT count(*) FROM webhook_deliveries WHERE webhook_id = ?').pluck()
+    expect(kept.get(hook.id)).toBe(31)
+    expect(position()).toBe(api.services.events.latest())
   })
 })
 
