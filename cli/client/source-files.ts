@@ -1,11 +1,13 @@
 import { lstatSync, readdirSync, readFileSync } from 'node:fs'
-import { join, relative } from 'node:path'
+import { basename, join, relative } from 'node:path'
 import ignore, { type Ignore } from 'ignore'
 import { run, SpawnError } from '#server/kernel/process'
 import { CommandError } from '../terminal.ts'
 import { EXIT } from './exit-codes.ts'
 
 const MOST_LIST_BYTES = 256 * 1024 * 1024
+/** What an import writes beside `portreeve.yaml`: no image gets it, whether git was told of it or not. */
+export const SECRETS_FILE = 'portreeve.secrets'
 
 /** What git would track below a folder; undefined where git is missing or knows nothing of the folder. */
 async function listWithGit(folder: string): Promise<string[] | undefined> {
@@ -75,6 +77,7 @@ export async function sourceFiles(root: string): Promise<string[]> {
     // A submodule is listed as its folder; a file that was removed is still tracked.
     if (found?.isDirectory())
       files.push(...(await sourceFiles(join(root, path))).map((below) => join(path, below)))
+    else if (basename(path) === SECRETS_FILE) continue
     else if (found?.isFile() || found?.isSymbolicLink()) files.push(path)
   }
   if (files.length === 0)

@@ -1,4 +1,4 @@
-import { readDotenv } from '#server/kernel/dotenv'
+import { dotenvPieces, readDotenv } from '#server/kernel/dotenv'
 import { own } from '#server/kernel/own'
 import type { Change } from '#server/project-file/diff'
 import type { Item } from '#server/project-file/items'
@@ -16,14 +16,17 @@ const SECTION = /^\[([a-z0-9-]+)\]\s*$/
 export function readSecrets(text: string, file = 'secrets'): SecretValues {
   const sections = new Map<string, string[]>([['', []]])
   let name = ''
-  for (const line of text.split(/\r?\n/)) {
-    const found = SECTION.exec(line)?.[1]
+  // A value may have lines that look like the beginning of a section.
+  for (const piece of dotenvPieces(text)) {
+    const found = SECTION.exec(piece)?.[1]
     if (found !== undefined) name = found
-    sections.set(name, [...(sections.get(name) ?? []), ...(found === undefined ? [line] : [])])
+    const pieces = sections.get(name) ?? []
+    sections.set(name, pieces)
+    if (found === undefined) pieces.push(piece)
   }
   const values = new Map(
     [...sections].map(([section, lines]) => {
-      const { entries, bad } = readDotenv(lines.join('\n'))
+      const { entries, bad } = readDotenv(lines.join(''))
       const where = section === '' ? '' : ` below [${section}]`
       if (bad[0]) throw new CommandError(`${file}${where}: line ${bad[0].line} ${bad[0].message}`, EXIT.USAGE)
       return [section, Object.fromEntries(entries.map(({ key, value }) => [key, value]))]

@@ -92,6 +92,21 @@ const restEnd = (text: string, from: number): number => {
 const endOf = (text: string, from: number): number =>
   restEnd(text, from + (at(QUOTED, text, from)?.[0].length ?? 0))
 
+/** A dotenv text in pieces: whole assignments, however many lines they have, and single lines of everything else. */
+export function dotenvPieces(source: string): string[] {
+  const text = source.replace(/^\uFEFF/, '').replace(/\r\n?/g, '\n')
+  const pieces: string[] = []
+  for (let place = 0; place < text.length; ) {
+    const skipped = at(SKIPPED, text, place)
+    const assigned = skipped ? undefined : at(ASSIGNED, text, place)
+    const from = place + (skipped ?? assigned ?? [''])[0].length
+    const end = skipped ? from : endOf(text, from)
+    pieces.push(text.slice(place, end))
+    place = end
+  }
+  return pieces
+}
+
 /** What begins at a place that is neither empty nor a comment; ends behind its last line. */
 function readEntry(
   text: string,

@@ -113,6 +113,12 @@ describe('the source that is sent', () => {
     )
     await expect(sourceFiles(join(folder, 'a.txt'))).rejects.toThrow('is no folder')
   })
+  it('has no secrets that an import wrote, whether git was told of them or not', async () => {
+    for (const path of ['a.txt', 'portreeve.secrets', 'web/portreeve.secrets']) write(path)
+    expect(await sourceFiles(folder)).toEqual(['a.txt'])
+    execFileSync('git', ['init', '-q', folder])
+    expect(await sourceFiles(folder)).toEqual(['a.txt'])
+  })
   it('is listed by git without a program that the folder itself names', async () => {
     write('a.txt')
     write('watch.sh', `#!/bin/sh\ntouch '${join(folder, 'ran')}'\n`)

@@ -6,7 +6,7 @@ import { fromCompose } from '../../cli/project/import/compose.ts'
 import { engineAt, fromContainers } from '../../cli/project/import/containers.ts'
 import { fromCoolify } from '../../cli/project/import/coolify.ts'
 import { fromDokploy } from '../../cli/project/import/dokploy.ts'
-import { notesText, secretsOf, secretsText, settle } from '../../cli/project/import/settle.ts'
+import { notesText, secretsOf, secretsText, settle, writable } from '../../cli/project/import/settle.ts'
 import type { Moved } from '../../cli/project/import/moved.ts'
 import { readSecrets } from '../../cli/project/secrets.ts'
 
@@ -133,7 +133,13 @@ describe('an export of Dokploy', () => {
             { name: 'dropped', sourceType: 'drop' },
           ],
           compose: [
-            { composeId: 'y', name: 'stack', sourceType: 'raw', composeFile: 'services: {}', env: '' },
+            {
+              composeId: 'y',
+              name: 'stack',
+              sourceType: 'raw',
+              composeFile: 'services: { web: { image: nginx } }',
+              env: '',
+            },
           ],
           postgres: [{ name: 'Main DB', dockerImage: 'postgres:15' }],
         },
@@ -152,7 +158,7 @@ describe('an export of Dokploy', () => {
         variables: { LOG_LEVEL: { value: 'info', secret: false }, DB_PASSWORD: { secret: true } },
         mounts: { '/data': { volume: 'web-data' } },
       },
-      stack: { compose: 'services: {}' },
+      stack: { compose: 'services: { web: { image: nginx } }' },
     })
     expect(file.databases).toEqual({ 'main-db': { engine: 'postgres', version: '15' } })
     expect(file.volumes).toEqual({ 'web-data': {} })
@@ -453,5 +459,232 @@ describe('what is moved in', () => {
     const read = readSecrets(secretsText(moved))
     for (const [name, value] of Object.entries(moved.secrets.a!))
       expect(read.of({ kind: 'variable', of: 'a', name, fields: {} })).toBe(value)
+  })
+})
+
+describe('what an export does not hold, or cannot be had here', () => {
+  const coolify = (app: object) =>
+    outcome(fromCoolify([{ name: 'a', git_repository: 'x/y', environment_variables: [], ...app }]))
+
+  it('of Coolify are variables and volumes, which its list of applications does not tell', () => {
+    const { notes } = outcome(fromCoolify([{ name: 'a', git_repository: 'x/y' }]))
+    expect(notes).toMatch(/refused application a variables are not in the export: .*\/envs/)
+    expect(notes).toMatch(/refused application a volumes are not in the export: .*\/storages/)
+    const whole = coolify({ persistent_storages: [], file_storages: [] })
+    expect(whole.notes).not.toContain('are not in the export')
+  })
+  it('of Coolify are values that its token may not read; nothing becomes an empty secret', () => {
+    const { file, notes } = coolify({
+      environment_variables: [{ key: 'API_TOKEN' }, { key: 'EMPTY', value: '' }],
+    })
+    expect(file.apps!.a!.variables).toEqual({ EMPTY: { value: '', secret: false } })
+    expect(notes).toContain('refused application a API_TOKEN has no value in the export')
+  })
+  it('of Coolify are volumes with a name; folders and files of the server are told', () => {
+    const { file, notes } = coolify({
+      persistent_storages: [
+        { name: 'abc-data', mount_path: '/data', host_path: null },
+        { name: 'abc-host', mount_path: '/srv', host_path: '/srv/x' },
+      ],
+      file_storages: [{ fs_path: '/x.conf', mount_path: '/etc/x.conf', content: 'alpha-canary' }],
+    })
+    expect(file.apps!.a!.mounts).toEqual({ '/data': { volume: 'abc-data' } })
+    expect(notes).toContain('docker run --rm -v abc-data:/from:ro')
+    expect(notes).toContain('refused application a volume /srv is a folder of the server.')
+    expect(notes).toContain('refused application a file /etc/x.conf ')
+  })
+  it('of pages with a password is that password: it is told that everybody could come in', () => {
+    const { notes } = coolify({ is_http_basic_auth_enabled: true, http_basic_auth_password: 'alpha-canary' })
+    expect(notes).toMatch(/refused application a password of its page .*basic_auth/)
+    const caprover = outcome(
+      fromCaprover({
+        appDefinitions: {
+          b: {
+            deployedVersion: 0,
+            versions: [{ version: 0, deployedImageName: 'nginx:1' }],
+            httpAuth: { user: 'u', passwordHashed: 'beta-canary' },
+            redirectDomain: 'www.example.com',
+          },
+        },
+      }),
+    )
+    expect(caprover.notes).toMatch(/refused app b password of its page .*basic_auth/)
+    expect(caprover.notes).toContain('refused app b redirectDomain')
+  })
+  it('of Coolify are domains with a port of their own, and those of services', () => {
+    const { notes } = coolify({
+      fqdn: 'https://a.example.com:8080',
+      ports_exposes: '3000',
+      docker_compose_domains: '{"web":{"domain":"https://web.example.com"}}',
+      redirect: 'www',
+    })
+    expect(notes).toContain('changed application a fqdn https://a.example.com:8080')
+    expect(notes).toContain('refused application a docker_compose_domains')
+    expect(notes).toContain('refused application a redirect')
+    const service = outcome(
+      fromCoolify({
+        services: [
+          {
+            name: 's',
+            uuid: 'u1',
+            docker_compose_raw:
+              'services: { web: { image: nginx, environment: { PASS: $SERVICE_PASSWORD_X } } }',
+            environment_variables: [{ key: 'SERVICE_PASSWORD_X', value: 'gamma-canary' }],
+            applications: [{ name: 'web', fqdn: 'https://s.example.com' }],
+          },
+        ],
+      }),
+    )
+    // The data that are copied over were made with the old password.
+    expect(service.file.apps!.s!.variables).toEqual({ SERVICE_PASSWORD_X: { secret: true } })
+    expect(service.notes).toContain('refused service s domain https://s.example.com')
+  })
+  it('of Dokploy are variables that a project shares, ports of further domains and files', () => {
+    const { file, notes } = outcome(
+      fromDokploy({
+        env: 'SHARED=alpha\nDB_PASSWORD=beta-canary',
+        environments: [
+          {
+            env: 'STAGE=live',
+            applications: [
+              {
+                name: 'web',
+                sourceType: 'docker',
+                dockerImage: 'nginx:1',
+                password: 'gamma-canary',
+                env: 'A=${{project.SHARED}}/x\nB_PASSWORD=${{project.DB_PASSWORD}}\nC=${{environment.STAGE}}\nD=${{project.NONE}}',
+                buildSecrets: 'X=delta-canary',
+                domains: [
+                  { host: 'a.example.com', port: 80 },
+                  { host: 'b.example.com', port: 9000 },
+                ],
+              },
+            ],
+          },
+        ],
+      }),
+    )
+    expect(file.apps!.web!.variables).toEqual({
+      A: { value: 'alpha/x', secret: false },
+      B_PASSWORD: { secret: true },
+      C: { value: 'live', secret: false },
+    })
+    expect(notes).toContain('refused application web D refers to project.NONE')
+    expect(notes).toContain('refused application web domain b.example.com asks for port 9000')
+    expect(notes).toContain('refused application web buildSecrets')
+    expect(notes).toContain('refused application web registry')
+  })
+  it('of containers are their own entry points, health checks and further ports', async () => {
+    const answers: Record<string, unknown> = {
+      '/containers/json': [{ Id: 'x' }],
+      '/containers/x/json': {
+        Name: '/x',
+        Image: 'sha256:1',
+        Config: {
+          Image: 'nginx:1',
+          Cmd: ['nginx'],
+          Entrypoint: ['/mine.sh'],
+          Healthcheck: { Test: ['CMD', 'true'] },
+          Labels: { 'traefik.http.routers.x.rule': 'Host(`x.example.com`)' },
+        },
+        HostConfig: { PortBindings: { '80/tcp': [{}], '25/tcp': [{}], '53/udp': [{}] } },
+      },
+      '/images/sha256%3A1/json': { Config: { Cmd: ['nginx'], Entrypoint: ['/docker-entrypoint.sh'] } },
+    }
+    const { notes } = outcome(await fromContainers((path) => Promise.resolve(answers[path])))
+    expect(notes).toContain('refused container x entry point')
+    expect(notes).toContain('refused container x health check')
+    expect(notes).toContain('refused container x port 25/tcp')
+    expect(notes).toContain('refused container x port 53/udp')
+    expect(notes).toContain('changed container x label traefik.http.routers.x.rule')
+  })
+})
+
+describe('a compose file of another system', () => {
+  it('is told of as one of a folder is: what is left out, and which volumes hold its data', () => {
+    const raw =
+      'services: { web: { image: nginx, hostname: x, restart: always, volumes: ["data:/data"] } }\nvolumes: { data: {} }'
+    const { notes } = outcome(fromCoolify({ services: [{ name: 's', uuid: 'u1', docker_compose_raw: raw }] }))
+    expect(notes).toContain('docker run --rm -v u1_data:/from:ro')
+    const dokploy = outcome(
+      fromDokploy({ composeId: '1', name: 's', appName: 's-x1', sourceType: 'raw', composeFile: raw }),
+    )
+    expect(dokploy.notes).toContain('docker run --rm -v s-x1_data:/from:ro')
+    const refused = outcome(
+      fromCoolify({
+        services: [
+          { name: 's', docker_compose_raw: 'services: { web: { image: nginx, privileged: true } }' },
+        ],
+      }),
+    )
+    expect(refused.file.apps).toEqual({})
+    expect(refused.notes).toContain('refused service s services.web.privileged')
+  })
+  it('names volumes as the engine does, which has the project before them', () => {
+    const notesOf = (text: string) => outcome(fromCompose(text, 'My.Shop', undefined)).notes
+    const service = 'services: { web: { image: nginx, volumes: ["data:/data"] } }\n'
+    expect(notesOf(`${service}volumes: { data: {} }`)).toContain('-v myshop_data:/from:ro')
+    expect(notesOf(`name: other\n${service}volumes: { data: {} }`)).toContain('-v other_data:/from:ro')
+    expect(notesOf(`${service}volumes: { data: { name: plain } }`)).toContain('-v plain:/from:ro')
+  })
+})
+
+describe('values and names that are hard to write', () => {
+  it('are written so that apply reads them, lines in brackets and every quote among them', () => {
+    const values = {
+      A_TOKEN: 'first\n[b]\nlast',
+      B_TOKEN: `a'b"c\`d`,
+      C_TOKEN: 'a\r\n"b"\\',
+      D_TOKEN: `'\n[b]\nE_TOKEN=evil\n'"`,
+    }
+    const envs = Object.entries(values).map(([key, value]) => ({ key, value }))
+    const moved = fromCoolify([
+      { name: 'a', git_repository: 'x/y', envs },
+      { name: 'b', git_repository: 'x/y', envs: [{ key: 'E_TOKEN', value: 'good' }] },
+    ])
+    const written = writable(moved)
+    const { notes } = outcome(written)
+    const read = readSecrets(secretsText(written))
+    for (const [name, value] of Object.entries(values)) {
+      const found = read.of({ kind: 'variable', of: 'a', name, fields: {} })
+      if (found === undefined) expect(notes).toContain(`refused a ${name} `)
+      else expect(found).toBe(value)
+    }
+    expect(read.of({ kind: 'variable', of: 'b', name: 'E_TOKEN', fields: {} })).toBe('good')
+  })
+  it('of Coolify are taken as they are meant, not as it writes them for a shell', () => {
+    const moved = fromCoolify([
+      {
+        name: 'a',
+        git_repository: 'x/y',
+        envs: [
+          { key: 'A_TOKEN', value: 'it\'s "x"\\', real_value: 'it\\\'s \\"x\\"\\\\' },
+          { key: 'B_TOKEN', value: 'a\nb', real_value: "'a\nb'", is_multiline: true },
+          { key: 'C_TOKEN', value: '{{project.X}}', real_value: 'a\\"b' },
+          { key: 'D_TOKEN', real_value: "'lit'", is_literal: true },
+          { key: 'E', value: '{{team.Y}}' },
+        ],
+      },
+    ])
+    expect(moved.secrets.a).toEqual({
+      A_TOKEN: 'it\'s "x"\\',
+      B_TOKEN: 'a\nb',
+      C_TOKEN: 'a"b',
+      D_TOKEN: 'lit',
+    })
+    expect(outcome(moved).notes).toContain('refused application a E refers to {{team.Y}}')
+  })
+  it('leave the others alone: a database or volume that cannot be is told, and nothing else goes with it', () => {
+    const { file, notes } = outcome(
+      fromCoolify({
+        applications: [{ name: 'a', git_repository: 'x/y' }],
+        databases: [
+          ...['db', 'db'].map((end) => ({ name: `${'x'.repeat(60)}-${end}`, type: 'postgres' })),
+          { name: '1', type: 'redis', image: 'redis:99999999999999999999999999999999999999' },
+        ],
+      }),
+    )
+    expect(Object.keys(file.apps!)).toEqual(['a'])
+    expect(Object.keys(file.databases!).length + notes.split('refused database').length - 1).toBe(3)
   })
 })

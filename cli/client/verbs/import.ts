@@ -7,13 +7,14 @@ import { engineAt, fromContainers } from '../../project/import/containers.ts'
 import { fromCoolify } from '../../project/import/coolify.ts'
 import { fromDokploy } from '../../project/import/dokploy.ts'
 import type { Moved } from '../../project/import/moved.ts'
-import { notesText, secretsOf, secretsText, settle } from '../../project/import/settle.ts'
+import { notesText, secretsOf, secretsText, settle, writable } from '../../project/import/settle.ts'
 import { planOf } from '../../project/options.ts'
 import { planJson, planText } from '../../project/plan-text.ts'
 import { CommandError, jsonText, say } from '../../terminal.ts'
 import { nameOfFolder } from '../apps.ts'
 import { defineClientVerb } from '../client-verb.ts'
 import { EXIT } from '../exit-codes.ts'
+import { SECRETS_FILE } from '../source-files.ts'
 import { readText } from '../read-text.ts'
 import { applyFile, type ApplyVerbOptions } from './apply.ts'
 
@@ -33,13 +34,17 @@ function readJson(path: string): unknown {
   }
 }
 
+function refuseExisting(path: string): never {
+  throw new CommandError(`${path} is there already. Name another file, or remove it.`, EXIT.REFUSED)
+}
+
 /** Writes a file that must not be there: what somebody has edited is not lost. */
 function writeNew(path: string, text: string, mode: number): void {
   try {
     writeFileSync(path, text, { mode, flag: 'wx' })
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error
-    throw new CommandError(`${path} is there already. Name another file, or remove it.`, EXIT.REFUSED)
+    refuseExisting(path)
   }
 }
 
@@ -56,7 +61,8 @@ const EMPTY = {
 } as const
 
 /** Shows what becomes of everything, then what would be made; makes it only when it is asked to. */
-async function move(moved: Moved, options: ImportOptions, empty: string): Promise<void> {
+async function move(found: Moved, options: ImportOptions, empty: string): Promise<void> {
+  const moved = options.output === undefined ? found : writable(found)
   const { text, file, notes } = settle(moved, options.project)
   if (!options.json && notes.length > 0) say(notesText(notes))
   if (Object.keys(file.apps ?? {}).length + Object.keys(file.databases ?? {}).length === 0)
@@ -68,14 +74,16 @@ async function move(moved: Moved, options: ImportOptions, empty: string): Promis
     )
   if (options.output !== undefined) {
     const secrets = secretsText(moved)
+    const secrets_file = join(dirname(options.output), SECRETS_FILE)
+    // Said before one of the two is written, which would stand in the way of the next call.
+    if (secrets && existsSync(secrets_file)) refuseExisting(secrets_file)
     // What seems no secret may be one.
     writeNew(options.output, text, 0o600)
-    const secrets_file = join(dirname(options.output), 'portreeve.secrets')
     if (secrets) writeNew(secrets_file, secrets, 0o600)
     return say(
       options.json
         ? jsonText({ notes, file: options.output })
-        : `Wrote ${options.output}. Make it so: portreeve apply --file ${options.output}${secrets ? ` --secrets ${secrets_file}` : ''}`,
+        : `Wrote ${options.output}. Make it so: portreeve apply --file ${options.output}${secrets ? ` --secrets ${secrets_file}\n${secrets_file} holds the secrets in clear: keep it out of git, and remove it afterwards.` : ''}`,
     )
   }
   if (options.yes) return applyFile(file, { ...options, only_adds: true }, secretsOf(moved))

@@ -63,6 +63,7 @@ export function fromCaprover(tree: unknown): Moved {
         `${at} ${path}`,
         'is not read: the build is detected, or comes from a Dockerfile.',
       )
+    if (isFields(app.httpAuth)) moved.noteOpenPage(at)
     for (const volume of listOf(app.volumes)) {
       const path = textOf(volume.containerPath)
       const old = textOf(volume.volumeName)
@@ -73,7 +74,13 @@ export function fromCaprover(tree: unknown): Moved {
     }
     for (const port of listOf(app.ports))
       moved.note('refused', `${at} port ${port.hostPort}`, 'is a port of the server.')
-    for (const field of ['preDeployFunction', 'customNginxConfig', 'nodeId'] as const)
+    for (const field of [
+      'preDeployFunction',
+      'customNginxConfig',
+      'nodeId',
+      'redirectDomain',
+      'serviceUpdateOverride',
+    ] as const)
       if (textOf(app[field])) moved.note('refused', `${at} ${field}`, 'has no counterpart here.')
   }
   return moved

@@ -5,6 +5,7 @@ import { EXIT } from '../../client/exit-codes.ts'
 import { compact, createMoved, isFields, listOf, type Moved, numberOf, textOf } from './moved.ts'
 
 type Fields = Record<string, any>
+type Adding = ReturnType<typeof createMoved>
 /** One question to an engine. */
 export type AskEngine = (path: string) => Promise<unknown>
 
@@ -77,7 +78,28 @@ function portOf({ HostConfig = {}, Config = {} }: Fields): number | undefined {
   return numberOf(names.find((name) => name.endsWith('/tcp'))?.split('/')[0])
 }
 
-function add(moved: ReturnType<typeof createMoved>, one: Fields, image: Fields): void {
+/** Labels by which proxies find a container, and the host names in them. */
+const OF_PROXY = /^(traefik\.http\.routers\.|caddy|kamal|virtual\.host)/
+
+/** Says what a container has beside its image that an app here does not get from it. */
+function tellOwn(moved: Adding, at: string, one: Fields, image: Fields): void {
+  const { Config = {}, HostConfig = {} } = one
+  const entry = wordsOf(Config.Entrypoint)
+  if (entry.length > 0 && JSON.stringify(entry) !== JSON.stringify(wordsOf(image.Config?.Entrypoint)))
+    moved.note('refused', `${at} entry point`, 'is not that of its image; set a start command.')
+  const check = isFields(Config.Healthcheck) ? JSON.stringify(Config.Healthcheck) : undefined
+  if (check !== undefined && check !== JSON.stringify(image.Config?.Healthcheck))
+    moved.note('refused', `${at} health check`, 'is not taken; set health_check of the app.')
+  const port = portOf(one)
+  for (const published of Object.keys(isFields(HostConfig.PortBindings) ? HostConfig.PortBindings : {}))
+    if (published !== `${port}/tcp`)
+      moved.note('refused', `${at} port ${published}`, 'is a port of the server.')
+  for (const label of Object.keys(isFields(Config.Labels) ? Config.Labels : {}))
+    if (OF_PROXY.test(label))
+      moved.note('changed', `${at} label ${label}`, 'is not read: name its domains below domains of the app.')
+}
+
+function add(moved: Adding, one: Fields, image: Fields): void {
   const { Config = {}, HostConfig = {}, Mounts } = one
   const reference = String(Config.Image ?? '')
   const labels: Fields = Config.Labels ?? {}
@@ -117,6 +139,7 @@ function add(moved: ReturnType<typeof createMoved>, one: Fields, image: Fields):
   if (HostConfig.Privileged) moved.note('refused', `${at} privileged`, 'is not possible here.')
   if (HostConfig.NetworkMode === 'host')
     moved.note('changed', `${at} network`, 'is a network of the project here, not that of the server.')
+  tellOwn(moved, at, one, image)
   for (const mount of listOf(Mounts)) {
     const path = textOf(mount.Destination)
     const old = textOf(mount.Name)

@@ -1,3 +1,4 @@
+import { own } from '#server/kernel/own'
 import {
   bytesOf,
   compact,
@@ -13,6 +14,7 @@ import {
 } from './moved.ts'
 
 type Fields = Record<string, any>
+type Adding = ReturnType<typeof createMoved>
 const ENGINES: readonly (readonly [RegExp, string])[] = [
   [/postgres/, 'postgres'],
   [/mysql/, 'mysql'],
@@ -49,8 +51,70 @@ function sourceOf(app: Fields): Fields | undefined {
   })
 }
 
+/** A value as it was before Coolify wrote it for a shell. */
+function fromShell(text: string, is_quoted: boolean): string {
+  if (is_quoted) return text.replace(/^'(.*)'$/s, '$1')
+  const meant: Fields = { r: '\r', t: '\t', 0: '\0' }
+  return text.replaceAll(/\\([\\rt0"'])/g, (_all, one: string) => String(own(meant, one) ?? one))
+}
+
+/** The variables of an application or a service; what has no value that can be had is told. */
+function variablesOf(moved: Adding, at: string, one: Fields): Fields {
+  const known = listOf(one.environment_variables).concat(listOf(one.envs))
+  const found: [string, string][] = []
+  for (const { key, value, real_value, is_preview, is_literal, is_multiline } of known) {
+    const place = `${at} ${String(key)}`
+    const is_shared = /^\s*\{\{.*\}\}\s*$/s.test(String(value ?? ''))
+    const real =
+      typeof real_value === 'string' ? fromShell(real_value, Boolean(is_literal || is_multiline)) : undefined
+    if (is_preview) continue
+    if (typeof value === 'string' && !is_shared) found.push([String(key), value])
+    else if (real !== undefined && !real.startsWith('{{')) found.push([String(key), real])
+    else if (is_shared)
+      moved.note('refused', place, `refers to ${String(value).trim()}, whose value is not in the export.`)
+    else
+      moved.note(
+        'refused',
+        place,
+        'has no value in the export: it is empty there, or the token may not read sensitive data.',
+      )
+  }
+  return Object.fromEntries(found)
+}
+
+/** Mounts the volumes of an application where they were. */
+function addStorages(moved: Adding, at: string, name: string, app: Fields): void {
+  for (const one of listOf(app.persistent_storages)) {
+    const path = textOf(one.mount_path)
+    const old = textOf(one.name)
+    const place = `${at} volume ${path ?? '?'}`
+    if (path && old && !textOf(one.host_path)) moved.addVolume(place, name, path, old)
+    else moved.note('refused', place, 'is a folder of the server.')
+  }
+  for (const one of listOf(app.file_storages))
+    moved.note(
+      'refused',
+      `${at} file ${textOf(one.mount_path) ?? '?'}`,
+      'lies on the server; add its text below mounts of the app, with content or file.',
+    )
+}
+
+/** Says of what Coolify tells by other calls that it may be missing: nothing of an app gets lost without a word. */
+function tellMissing(moved: Adding, at: string, app: Fields): void {
+  for (const [fields, what, call] of [
+    [['environment_variables', 'envs'], 'variables', 'envs'],
+    [['persistent_storages'], 'volumes', 'storages'],
+  ] as const)
+    if (!fields.some((field) => Array.isArray(app[field])))
+      moved.note(
+        'refused',
+        `${at} ${what}`,
+        `are not in the export: put what GET /api/v1/applications/{uuid}/${call} answers below the application, as ${fields[0]}.`,
+      )
+}
+
 /** What the API gives as an application, with its variables below `environment_variables`. */
-function addApplication(moved: ReturnType<typeof createMoved>, app: Fields): void {
+function addApplication(moved: Adding, app: Fields): void {
   const at = `application ${textOf(app.name) ?? textOf(app.uuid) ?? '?'}`
   const source = sourceOf(app)
   if (!source) {
@@ -69,11 +133,7 @@ function addApplication(moved: ReturnType<typeof createMoved>, app: Fields): voi
     dockerfile_path:
       app.build_pack === 'dockerfile' && source.git_url ? pathOf(app.dockerfile_location) : undefined,
   })
-  const variables = Object.fromEntries(
-    [...listOf(app.environment_variables), ...listOf(app.envs)]
-      .filter(({ is_preview }) => !is_preview)
-      .map(({ key, real_value, value }) => [String(key), real_value ?? value ?? '']),
-  )
+  const domains = (textOf(app.fqdn) ?? '').split(',').filter(Boolean)
   const name = moved.addApp(
     at,
     textOf(app.name) ?? String(app.uuid),
@@ -89,10 +149,21 @@ function addApplication(moved: ReturnType<typeof createMoved>, app: Fields): voi
         ?.split('\n')
         .map((line) => line.trim())
         .filter(Boolean),
-      domains: domainsOf((textOf(app.fqdn) ?? '').split(',').filter(Boolean)),
+      domains: domainsOf(domains),
     }),
-    variables,
+    variablesOf(moved, at, app),
+    textOf(app.uuid),
   )
+  addStorages(moved, at, name, app)
+  tellMissing(moved, at, app)
+  for (const address of domains)
+    if (/^(https?:\/\/)?[^/]+:\d+/.test(address))
+      moved.note(
+        'changed',
+        `${at} fqdn ${address}`,
+        'goes to the port of the app; set another one on the domain.',
+      )
+  if (app.is_http_basic_auth_enabled) moved.noteOpenPage(at)
   const told = [
     [ports.length > 0, 'ports_exposes', `only ${port} takes requests; name others on single domains.`],
     [app.build_pack === 'nixpacks', 'build_pack', 'nixpacks is replaced by the detection of Portreeve.'],
@@ -106,9 +177,29 @@ function addApplication(moved: ReturnType<typeof createMoved>, app: Fields): voi
     'custom_labels',
     'custom_nginx_configuration',
     'private_key_id',
+    'docker_compose_domains',
+    'docker_compose_custom_build_command',
+    'docker_compose_custom_start_command',
+    'dockerfile_target_build',
+    'health_check_command',
   ] as const)
     if (textOf(app[field]) ?? numberOf(app[field]))
       moved.note('refused', `${at} ${field}`, `is not taken; set what ${name} needs of it by hand.`)
+  if (app.redirect === 'www' || app.redirect === 'non-www')
+    moved.note('refused', `${at} redirect`, `is not taken; set www of the domain.`)
+}
+
+/** A stack with the values that its data were made with. */
+function addService(moved: Adding, service: Fields): void {
+  const compose = textOf(service.docker_compose_raw)
+  const name = textOf(service.name) ?? 'service'
+  const at = `service ${textOf(service.name) ?? '?'}`
+  if (!compose) return moved.note('refused', at, 'has no compose file in the export.')
+  const variables = { ...environmentOf(service.env), ...variablesOf(moved, at, service) }
+  moved.addApp(at, name, { compose }, variables, textOf(service.uuid))
+  for (const part of listOf(service.applications))
+    for (const address of (textOf(part.fqdn) ?? '').split(',').filter(Boolean))
+      moved.note('refused', `${at} domain ${address}`, 'is not taken; add it to its service by hand.')
 }
 
 /** The lists of a tree: one application, or a list of them, counts as `applications`. */
@@ -126,12 +217,7 @@ export function fromCoolify(tree: unknown): Moved {
   const moved = createMoved()
   const root = rootOf(tree)
   for (const app of listOf(root.applications)) addApplication(moved, app)
-  for (const service of listOf(root.services)) {
-    const compose = textOf(service.docker_compose_raw)
-    const at = `service ${textOf(service.name) ?? '?'}`
-    if (compose) moved.addApp(at, textOf(service.name) ?? 'service', { compose }, environmentOf(service.env))
-    else moved.note('refused', at, 'has no compose file in the export.')
-  }
+  for (const service of listOf(root.services)) addService(moved, service)
   for (const database of listOf(root.databases)) {
     const kind = `${textOf(database.database_type) ?? textOf(database.type) ?? ''} ${textOf(database.image) ?? ''}`
     const engine = ENGINES.find(([pattern]) => pattern.test(kind))?.[1]

@@ -77,7 +77,47 @@ const domainsOf = (one: Fields): Fields[] =>
     )
 const BYTES_PER_CPU = 1_000_000_000
 
-function add(moved: Adding, kind: 'application' | 'compose', one: Fields): void {
+/** Variables of a project and of an environment in it, which its apps refer to. */
+type Shared = Record<'project' | 'environment', Fields>
+const REFERENCE = /\$\{\{\s*(project|environment)\.(\w+)\s*\}\}/g
+
+/** Variables of an app with what they refer to in them; one that refers to what is not there is told. */
+function variablesOf(moved: Adding, at: string, env: unknown, shared: Shared): Fields {
+  const found: [string, string][] = []
+  for (const [key, text] of Object.entries(environmentOf(env))) {
+    let missing: string | undefined
+    const value = String(text).replaceAll(REFERENCE, (_all, kind: keyof Shared, name: string) => {
+      const known = own(shared[kind], name)
+      if (known === undefined) missing = `${kind}.${name}`
+      return String(known ?? '')
+    })
+    if (missing === undefined) found.push([key, value])
+    else moved.note('refused', `${at} ${key}`, `refers to ${missing}, which is not in the export.`)
+  }
+  return Object.fromEntries(found)
+}
+
+/** What an app has there that it does not get here. */
+function tellOthers(moved: Adding, at: string, one: Fields): void {
+  for (const [field, list] of [
+    ['ports', 'is a port of the server'],
+    ['redirects', 'is a redirect; add it with POST /api/redirects'],
+  ] as const)
+    for (const _each of listOf(one[field])) moved.note('refused', `${at} ${field}`, `${list}.`)
+  if (listOf(one.security).length > 0) moved.noteOpenPage(at)
+  if (textOf(one.customGitSSHKeyId))
+    moved.note('refused', `${at} SSH key`, 'stays there; add it as a deploy key.')
+  if (one.sourceType === 'docker' && textOf(one.password))
+    moved.note('refused', `${at} registry`, 'asks for a login: add it with POST /api/registries.')
+  for (const field of ['buildSecrets', 'previewEnv', 'dockerBuildStage', 'publishDirectory', 'args'] as const)
+    if (textOf(one[field]) ?? (Array.isArray(one[field]) && one[field].length > 0))
+      moved.note('refused', `${at} ${field}`, 'is not taken; set by hand what the app needs of it.')
+  for (const field of ['schedules', 'backups'] as const)
+    for (const _each of listOf(one[field]))
+      moved.note('refused', `${at} ${field}`, 'is not taken; add it here by hand.')
+}
+
+function add(moved: Adding, kind: 'application' | 'compose', one: Fields, shared: Shared): void {
   const at = `${kind} ${textOf(one.name) ?? '?'}`
   const source = sourceOf(one)
   if (!source)
@@ -112,8 +152,12 @@ function add(moved: Adding, kind: 'application' | 'compose', one: Fields): void 
       watch_paths: Array.isArray(one.watchPaths) ? one.watchPaths.filter(textOf) : undefined,
       domains: domainsOf(one).map(({ port: _port, ...domain }) => domain),
     }),
-    environmentOf(one.env),
+    variablesOf(moved, at, one.env, shared),
+    textOf(one.appName),
   )
+  for (const { hostname, port } of domainsOf(one))
+    if (kind === 'application' && port !== undefined && port !== numberOf(first?.port))
+      moved.note('refused', `${at} domain ${hostname}`, `asks for port ${port}; set that on the domain.`)
   for (const mount of listOf(one.mounts)) {
     const path = textOf(mount.mountPath)
     const old = textOf(mount.volumeName)
@@ -129,19 +173,12 @@ function add(moved: Adding, kind: 'application' | 'compose', one: Fields): void 
           : 'is a folder of the server, or has no name.',
       )
   }
-  for (const [field, list] of [
-    ['ports', 'is a port of the server'],
-    ['redirects', 'is a redirect; add it with POST /api/redirects'],
-    ['security', 'is a password of a page; set basic_auth on the domain'],
-  ] as const)
-    for (const _each of listOf(one[field])) moved.note('refused', `${at} ${field}`, `${list}.`)
-  if (textOf(one.customGitSSHKeyId))
-    moved.note('refused', `${at} SSH key`, 'stays there; add it as a deploy key.')
+  tellOthers(moved, at, one)
 }
 
-function addAll(moved: Adding, holder: Fields): void {
-  for (const one of listOf(holder.applications)) add(moved, 'application', one)
-  for (const one of listOf(holder.compose)) add(moved, 'compose', one)
+function addAll(moved: Adding, holder: Fields, shared: Shared): void {
+  for (const one of listOf(holder.applications)) add(moved, 'application', one, shared)
+  for (const one of listOf(holder.compose)) add(moved, 'compose', one, shared)
   for (const [kind, engine] of Object.entries(ENGINES))
     for (const one of listOf(own(holder, kind)))
       moved.addDatabase(
@@ -158,9 +195,13 @@ export function fromDokploy(tree: unknown): Moved {
   // An answer of the API may lie in its envelope.
   const inner = isFields(tree) && isFields(tree.result) ? (tree.result.data?.json ?? tree.result.data) : tree
   for (const holder of listOf(isFields(inner) ? [inner] : inner)) {
-    if (holder.applicationId !== undefined) add(moved, 'application', holder)
-    else if (holder.composeId !== undefined) add(moved, 'compose', holder)
-    else for (const each of [holder, ...listOf(holder.environments)]) addAll(moved, each)
+    const project = environmentOf(isFields(holder.project) ? holder.project.env : holder.env)
+    const alone = { project, environment: environmentOf(holder.environment?.env) }
+    if (holder.applicationId !== undefined) add(moved, 'application', holder, alone)
+    else if (holder.composeId !== undefined) add(moved, 'compose', holder, alone)
+    else
+      for (const each of [holder, ...listOf(holder.environments)])
+        addAll(moved, each, { project, environment: each === holder ? {} : environmentOf(each.env) })
   }
   return moved
 }

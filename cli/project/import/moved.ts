@@ -2,6 +2,7 @@ import { own } from '#server/kernel/own'
 import { parse as parseDotenv } from 'dotenv'
 import { seemsSecret } from '#server/kernel/secret-names'
 import { withoutSecrets } from './compose-secrets.ts'
+import { beginsEmpty, readStack } from './stack.ts'
 
 /** What becomes of one thing of the old system. */
 export interface Note {
@@ -29,10 +30,6 @@ export const numberOf = (value: unknown): number | undefined => {
   const number = typeof value === 'string' && value.trim() !== '' ? Number(value) : value
   return typeof number === 'number' && Number.isFinite(number) && number > 0 ? number : undefined
 }
-
-/** How data come into a volume: on the server, by the engine, in which its name is its id. */
-export const beginsEmpty = (old: string): string =>
-  `It begins empty. To fill it, stop the app and copy on the server, with the id of the new volume: docker run --rm -v ${old}:/from:ro -v vol_…:/to debian cp -a /from/. /to/`
 
 /** A name as apps and databases here have it. */
 export const nameOf = (text: string, longest = 63): string =>
@@ -77,28 +74,45 @@ const IS_UNNAMED = /^[0-9a-f]{64}$/
 
 export function createMoved(): Moved & {
   note(what: Note['what'], at: string, message: string): void
-  /** Adds an app under a free name; answers the name. */
-  addApp(at: string, name: string, fields: Fields, environment: Fields): string
+  /**
+   * Adds an app under a free name; answers the name.
+   * @param engine_project what the engine of the old server puts before the names of volumes of a compose file.
+   */
+  addApp(at: string, name: string, fields: Fields, environment: Fields, engine_project?: string): string
   /** Mounts a new volume where an app had one; apps that had the same one get the same. */
   addVolume(at: string, app: string, path: string, old: string, called?: string): void
   addDatabase(at: string, name: string, engine: string, image: unknown): void
+  /** Says of a page that asked for a password there, which is told to nobody, that it asks for none here. */
+  noteOpenPage(at: string): void
 } {
   const moved: Moved = { apps: {}, databases: {}, volumes: {}, secrets: {}, notes: [] }
   const note = (what: Note['what'], at: string, message: string) =>
     void moved.notes.push({ what, at, message })
   /** Names here by the names there. */
   const volumes = new Map<string, string>()
-  const free = (name: string, taken: object): string => {
+  const free = (name: string, taken: object, longest = 63): string => {
     for (let number = 1; ; number++) {
-      const one = number === 1 ? name : `${name.slice(0, 60)}-${number}`
+      const end = `-${number}`
+      const one = number === 1 ? name : `${name.slice(0, longest - end.length).replace(/-+$/, '')}${end}`
       if (!Object.hasOwn(taken, one)) return one
     }
   }
   return {
     ...moved,
     note,
-    addApp(at, named, fields, environment) {
+    noteOpenPage: (at) =>
+      note(
+        'refused',
+        `${at} password of its page`,
+        'is not taken, so that everybody comes in: set basic_auth on its domains before they lead here.',
+      ),
+    addApp(at, named, fields, environment, engine_project) {
       const name = free(nameOf(named), moved.apps)
+      if (typeof fields.compose === 'string') {
+        const stack = readStack(fields.compose, textsOf(environment), engine_project ?? named)
+        for (const { what, place, message } of stack.notes) note(what, `${at} ${place}`, message)
+        if (!stack.is_possible) return name
+      }
       if (name !== named) note('changed', at, `is called ${name} here.`)
       const variables: Fields = {}
       const stack =
@@ -141,7 +155,7 @@ export function createMoved(): Moved & {
       note('changed', at, `is the volume ${name} at ${path}. ${beginsEmpty(old)}`)
     },
     addDatabase(at, named, engine, image) {
-      const name = free(nameOf(named, 40).replace(/^[^a-z]+/, '') || engine, moved.databases)
+      const name = free(nameOf(named, 40).replace(/^[^a-z]+/, '') || engine, moved.databases, 40)
       const version = /:v?(\d+)/.exec(String(image ?? ''))?.[1]
       moved.databases[name] = compact({ engine, version })
       note(
