@@ -9,6 +9,8 @@ export default defineNitroConfig({
   compatibilityDate: '2026-11-01',
   preset: 'node-server',
   srcDir: '.',
+  // An upgrade builds beside what runs; see scripts/shell/steps.sh.
+  output: { dir: process.env.OUTPUT_FOLDER || '.output' },
   scanDirs: ['server'],
   imports: false,
   sourceMap: false,

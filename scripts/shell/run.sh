@@ -45,11 +45,19 @@ log_place() {
   if has_systemd; then echo 'journalctl -u portreeve'; else echo "$RUN_DIR/portreeve.log"; fi
 }
 
+# Whether something was put in place since the last start: a call that was ended in between left the server from before running with it.
+start_is_due() {
+  [ -e "$SETTINGS.started" ] && [ -n "$(find .output/server/index.mjs node_modules/.package-lock.json "$SETTINGS" -newer "$SETTINGS.started" -print -quit 2> /dev/null)" ]
+}
+
 start_portreeve() {
   local restarts was_running=no
   if is_running; then was_running=yes; fi
   restarts=$(count_restarts)
+  if start_is_due; then restart=yes; fi
+  (umask 077 && touch "$SETTINGS.starting")
   if has_systemd; then start_unit; else start_supervised; fi
+  mv "$SETTINGS.starting" "$SETTINGS.started"
   if await_ready "$restarts"; then return; fi
   background_log >&2
   stop_background

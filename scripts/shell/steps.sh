@@ -78,10 +78,27 @@ install_engine() {
   changed 'Installed the container engine.'
 }
 
+# What an upgrade makes lies here until it is whole: npm and the build begin by taking away what is in their place, of which the server that
+# runs still loads parts, and which has to be there when it is started again, whatever becomes of this call.
+FRESH=.upgrade
+
+# put_in_place <what was made> <place>
+put_in_place() {
+  rm -rf "$FRESH/before"
+  if [ -e "$2" ]; then mv "$2" "$FRESH/before"; fi
+  mv "$1" "$2"
+  rm -rf "$FRESH"
+}
+
 install_node_packages() {
   if ! [ -e node_modules/.package-lock.json ] || [ package-lock.json -nt node_modules/.package-lock.json ]; then
     say 'Installing packages from the npm registry.'
-    npm ci --no-audit --no-fund --loglevel=error || fail 'npm could not install the packages; its message is above. Is the npm registry reachable from here?'
+    rm -rf "$FRESH"
+    mkdir -p "$FRESH/packages"
+    cp package.json package-lock.json "$FRESH/packages/"
+    if [ -e .npmrc ]; then cp .npmrc "$FRESH/packages/"; fi
+    (cd "$FRESH/packages" && npm ci --no-audit --no-fund --loglevel=error) || fail 'npm could not install the packages; its message is above. Is the npm registry reachable from here?'
+    put_in_place "$FRESH/packages/node_modules" node_modules
     restart=yes
     changed 'Installed the npm packages.'
   fi
@@ -99,10 +116,12 @@ build_server() {
   if [ -e $entry ] && [ -z "$(find "${BUILT_FROM[@]}" -newer $entry -print -quit)" ]; then return; fi
   say 'Building Portreeve.'
   local log
-  if ! log=$(npm run --silent build 2>&1); then
+  rm -rf "$FRESH"
+  if ! log=$(OUTPUT_FOLDER=$FRESH/output npm run --silent build 2>&1); then
     tail -n 30 <<< "$log" >&2
-    fail 'Portreeve does not build; the reason is above.'
+    fail 'Portreeve does not build; the reason is above. What was installed before is as it was.'
   fi
+  put_in_place "$FRESH/output" .output
   restart=yes
   changed 'Built Portreeve.'
 }

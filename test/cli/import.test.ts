@@ -488,6 +488,8 @@ describe('what an export does not hold, or cannot be had here', () => {
       ],
       file_storages: [{ fs_path: '/x.conf', mount_path: '/etc/x.conf', content: 'alpha-canary' }],
     })
+    const answer = { persistent_storages: [{ name: 'abc-data', mount_path: '/data' }] }
+    expect(coolify({ storages: answer }).file.apps!.a!.mounts).toEqual({ '/data': { volume: 'abc-data' } })
     expect(file.apps!.a!.mounts).toEqual({ '/data': { volume: 'abc-data' } })
     expect(notes).toContain('docker run --rm -v abc-data:/from:ro')
     expect(notes).toContain('refused application a volume /srv is a folder of the server.')

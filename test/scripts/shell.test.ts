@@ -1,13 +1,16 @@
 import { execFile, execFileSync, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import {
+  chmodSync,
   cpSync,
   existsSync,
   mkdirSync,
   mkdtempSync,
+  readdirSync,
   readFileSync,
   rmSync,
   statSync,
+  utimesSync,
   writeFileSync,
 } from 'node:fs'
 import { createServer } from 'node:http'
@@ -442,4 +445,81 @@ describe('base images that cannot be made', () => {
     expect(provide(true)).toMatch(/Portreeve is ready\nfailed: Not all base images/)
     expect(provide(false)).not.toContain('is ready')
   })
+})
+
+describe('what an upgrade of a checkout replaces', () => {
+  const at = (path: string) => join(folder, path)
+  const write = (path: string, text: string) => {
+    mkdirSync(join(at(path), '..'), { recursive: true })
+    writeFileSync(at(path), text)
+  }
+  /** Calls a step in a checkout whose `npm` begins as the real one does, by taking away what was there. */
+  const step = (name: string, how: 'ends' | 'fails' | 'is killed') => {
+    const end = { ends: 'exit 0', fails: 'exit 1', 'is killed': 'kill -9 $PPID' }[how]
+    write(
+      'bin/npm',
+      `#!/bin/bash
+if [ "$1" = ci ]; then place=node_modules file=.package-lock.json; else place=\${OUTPUT_FOLDER:-.output} file=server/index.mjs; fi
+rm -rf "$place"; mkdir -p "$(dirname "$place/$file")"; echo new > "$place/$file"
+mkdir -p "$place/.bin"; ln -s "$(command -v node)" "$place/.bin/node"
+${end}
+`,
+    )
+    chmodSync(at('bin/npm'), 0o755)
+    try {
+      return bash(
+        `. "$ROOT/scripts/shell/steps.sh"; ROOT=$1; cd "$ROOT"; restart=no
+fail() { echo "failed: $*"; exit 1; }; say() { :; }; changed() { echo "$*"; }
+BUILT_FROM=(server); ${name}`,
+        [folder],
+        { PATH: `${at('bin')}:${process.env.PATH}`, HOME: folder },
+      )
+    } catch (error) {
+      return (error as { stdout: string }).stdout
+    }
+  }
+  const found = (path: string) => readFileSync(at(path), 'utf8').trim()
+  beforeEach(() => {
+    write('.output/server/index.mjs', 'old')
+    write('node_modules/.package-lock.json', 'old')
+    const long_ago = new Date('2020-01-01T00:00:00Z')
+    for (const path of ['.output/server/index.mjs', 'node_modules/.package-lock.json'])
+      utimesSync(at(path), long_ago, long_ago)
+    for (const path of ['server/a.ts', 'package.json', 'package-lock.json']) write(path, '{}')
+  })
+  test.each(['fails', 'is killed'] as const)('stays whole where what makes the new %s', (how) => {
+    step('build_server', how)
+    step('install_node_packages', how)
+    expect([found('.output/server/index.mjs'), found('node_modules/.package-lock.json')]).toEqual([
+      'old',
+      'old',
+    ])
+    // The next call begins anew.
+    expect(step('build_server', 'ends')).toContain('Built Portreeve.')
+    expect(step('install_node_packages', 'ends')).toContain('Installed the npm packages.')
+    expect([found('.output/server/index.mjs'), found('node_modules/.package-lock.json')]).toEqual([
+      'new',
+      'new',
+    ])
+    expect(readdirSync(folder).toSorted()).toEqual(
+      ['.output', 'bin', 'node_modules', 'package-lock.json', 'package.json', 'server'].toSorted(),
+    )
+  })
+  test.each(['.output/server/index.mjs', 'node_modules/.package-lock.json', 'portreeve.env'])(
+    'is started by the next call where one ended between putting %s in place and the start',
+    (path) => {
+      write('portreeve.env', 'PORT="9100"')
+      const start = () =>
+        bash(
+          `. "$ROOT/scripts/shell/run.sh"; ROOT=$1 SETTINGS=$1/portreeve.env restart=no; cd "$ROOT"
+has_systemd() { false; }; is_running() { true; }; count_restarts() { echo 0; }; await_ready() { true; }
+start_supervised() { echo "restart=$restart"; }; start_portreeve`,
+          [folder],
+        )
+      expect([start(), start()]).toEqual(['restart=no\n', 'restart=no\n'])
+      const soon = new Date(Date.now() + 60_000)
+      utimesSync(at(path), soon, soon)
+      expect(start()).toBe('restart=yes\n')
+    },
+  )
 })

@@ -41,10 +41,11 @@ export interface InstallStage {
  */
 const BUILD = `const { cpSync, readFileSync, realpathSync, rmSync, utimesSync } = require('node:fs')
 const version = readFileSync('server/version-of-the-test', 'utf8').trim()
-rmSync('.output', { recursive: true, force: true })
-cpSync(realpathSync(process.env.BUILDS_OF_THE_TEST + '/' + version), '.output', { recursive: true })
+const place = process.env.OUTPUT_FOLDER
+rmSync(place, { recursive: true, force: true })
+cpSync(realpathSync(process.env.BUILDS_OF_THE_TEST + '/' + version), place, { recursive: true })
 const now = new Date()
-utimesSync('.output/server/index.mjs', now, now)
+utimesSync(place + '/server/index.mjs', now, now)
 `
 /** Where install.sh puts its command. */
 const PROGRAMS = '/usr/local/bin'

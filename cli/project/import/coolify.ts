@@ -84,14 +84,15 @@ function variablesOf(moved: Adding, at: string, one: Fields): Fields {
 
 /** Mounts the volumes of an application where they were. */
 function addStorages(moved: Adding, at: string, name: string, app: Fields): void {
-  for (const one of listOf(app.persistent_storages)) {
+  const told: Fields = isFields(app.storages) ? app.storages : app
+  for (const one of listOf(told.persistent_storages)) {
     const path = textOf(one.mount_path)
     const old = textOf(one.name)
     const place = `${at} volume ${path ?? '?'}`
     if (path && old && !textOf(one.host_path)) moved.addVolume(place, name, path, old)
     else moved.note('refused', place, 'is a folder of the server.')
   }
-  for (const one of listOf(app.file_storages))
+  for (const one of listOf(told.file_storages))
     moved.note(
       'refused',
       `${at} file ${textOf(one.mount_path) ?? '?'}`,
@@ -103,14 +104,45 @@ function addStorages(moved: Adding, at: string, name: string, app: Fields): void
 function tellMissing(moved: Adding, at: string, app: Fields): void {
   for (const [fields, what, call] of [
     [['environment_variables', 'envs'], 'variables', 'envs'],
-    [['persistent_storages'], 'volumes', 'storages'],
+    [['storages', 'persistent_storages'], 'volumes', 'storages'],
   ] as const)
-    if (!fields.some((field) => Array.isArray(app[field])))
+    if (!fields.some((field) => typeof app[field] === 'object' && app[field] !== null))
       moved.note(
         'refused',
         `${at} ${what}`,
         `are not in the export: put what GET /api/v1/applications/{uuid}/${call} answers below the application, as ${fields[0]}.`,
       )
+}
+
+const portsOf = (app: Fields): (number | undefined)[] =>
+  (textOf(app.ports_exposes) ?? '').split(',').map(numberOf)
+
+/** What an application has there that it does not get here, or gets otherwise. */
+function tellOthers(moved: Adding, at: string, name: string, app: Fields): void {
+  const [port, ...ports] = portsOf(app)
+  const told = [
+    [ports.length > 0, 'ports_exposes', `only ${port} takes requests; name others on single domains.`],
+    [app.build_pack === 'nixpacks', 'build_pack', 'nixpacks is replaced by the detection of Portreeve.'],
+    [app.build_pack === 'static', 'publish_directory', 'the folder of a static site is detected.'],
+  ] as const
+  for (const [is_so, field, message] of told) if (is_so) moved.note('changed', `${at} ${field}`, message)
+  for (const field of [
+    'ports_mappings',
+    'custom_docker_run_options',
+    'post_deployment_command',
+    'custom_labels',
+    'custom_nginx_configuration',
+    'private_key_id',
+    'docker_compose_domains',
+    'docker_compose_custom_build_command',
+    'docker_compose_custom_start_command',
+    'dockerfile_target_build',
+    'health_check_command',
+  ] as const)
+    if (textOf(app[field]) ?? numberOf(app[field]))
+      moved.note('refused', `${at} ${field}`, `is not taken; set what ${name} needs of it by hand.`)
+  if (app.redirect === 'www' || app.redirect === 'non-www')
+    moved.note('refused', `${at} redirect`, `is not taken; set www of the domain.`)
 }
 
 /** What the API gives as an application, with its variables below `environment_variables`. */
@@ -124,7 +156,7 @@ function addApplication(moved: Adding, app: Fields): void {
       'names no repository, image, Dockerfile or compose file. Export it with a token that may read sensitive data.',
     )
   }
-  const [port, ...ports] = (textOf(app.ports_exposes) ?? '').split(',').map(numberOf)
+  const [port] = portsOf(app)
   const build = compact({
     install_command: textOf(app.install_command),
     build_command: textOf(app.build_command),
@@ -154,7 +186,8 @@ function addApplication(moved: Adding, app: Fields): void {
     variablesOf(moved, at, app),
     textOf(app.uuid),
   )
-  addStorages(moved, at, name, app)
+  // Those of a stack stand in its compose file.
+  if (app.build_pack !== 'dockercompose') addStorages(moved, at, name, app)
   tellMissing(moved, at, app)
   for (const address of domains)
     if (/^(https?:\/\/)?[^/]+:\d+/.test(address))
@@ -164,29 +197,7 @@ function addApplication(moved: Adding, app: Fields): void {
         'goes to the port of the app; set another one on the domain.',
       )
   if (app.is_http_basic_auth_enabled) moved.noteOpenPage(at)
-  const told = [
-    [ports.length > 0, 'ports_exposes', `only ${port} takes requests; name others on single domains.`],
-    [app.build_pack === 'nixpacks', 'build_pack', 'nixpacks is replaced by the detection of Portreeve.'],
-    [app.build_pack === 'static', 'publish_directory', 'the folder of a static site is detected.'],
-  ] as const
-  for (const [is_so, field, message] of told) if (is_so) moved.note('changed', `${at} ${field}`, message)
-  for (const field of [
-    'ports_mappings',
-    'custom_docker_run_options',
-    'post_deployment_command',
-    'custom_labels',
-    'custom_nginx_configuration',
-    'private_key_id',
-    'docker_compose_domains',
-    'docker_compose_custom_build_command',
-    'docker_compose_custom_start_command',
-    'dockerfile_target_build',
-    'health_check_command',
-  ] as const)
-    if (textOf(app[field]) ?? numberOf(app[field]))
-      moved.note('refused', `${at} ${field}`, `is not taken; set what ${name} needs of it by hand.`)
-  if (app.redirect === 'www' || app.redirect === 'non-www')
-    moved.note('refused', `${at} redirect`, `is not taken; set www of the domain.`)
+  tellOthers(moved, at, name, app)
 }
 
 /** A stack with the values that its data were made with. */

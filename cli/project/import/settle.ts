@@ -15,10 +15,13 @@ export function writable(moved: Moved): Moved {
   for (const [app, values] of Object.entries(moved.secrets))
     for (const [key, value] of Object.entries(values)) {
       if (!renderEntry(key, value).startsWith('#')) continue
-      const { [key]: _value, ...others } = secrets[app]!
-      const { [key]: _variable, ...variables } = apps[app]!.variables
+      const { [key]: _value, ...others } = own(secrets, app)!
+      const holder = own(apps, app)
       secrets[app] = others
-      apps[app] = { ...apps[app], variables }
+      if (holder) {
+        const { [key]: _variable, ...variables } = holder.variables as Record<string, unknown>
+        apps[app] = { ...holder, variables }
+      }
       notes.push({
         what: 'refused',
         at: `${app} ${key}`,

@@ -1,7 +1,6 @@
 import { parseDocument } from 'yaml'
 import { ComposeError, parseCompose } from '#server/compose/parse'
 import { isGenerated } from '#server/services/generated'
-import type { Note } from './moved.ts'
 
 /** How data come into a volume: on the server, by the engine, in which its name is its id. */
 export const beginsEmpty = (old: string): string =>
@@ -27,7 +26,11 @@ function engineName(text: string, volume: string, project: string): string {
 }
 
 /** What is said of one thing in a compose file. */
-type StackNote = Pick<Note, 'what' | 'message'> & { place: string }
+interface StackNote {
+  what: 'changed' | 'refused'
+  place: string
+  message: string
+}
 export interface Stack {
   /** Whether it can be run here at all. */
   is_possible: boolean
