@@ -70,10 +70,21 @@ interface Refusal {
   text: string
   location?: string | null
 }
-function faultOf({ status, text, location }: Refusal, name: string, { url }: Context): ApiFault {
+/** What a server that does not know a caller means, by what the call showed it. */
+function strangerWords(name: string, { api_key, token, url }: Context): string {
+  const is_given = name === 'environment'
+  if (api_key !== undefined)
+    return `${is_given ? 'The key in PORTREEVE_API_KEY' : `The API key of ${name}`} is not taken: it is wrong, has ended or was revoked. ${is_given ? 'Make another one in the dashboard.' : `Give another one: portreeve login ${url} --api-key-stdin`}`
+  if (!is_given) return `The login of ${name} has ended. Log in again: portreeve login.`
+  return token === undefined
+    ? 'PORTREEVE_URL is set, so PORTREEVE_API_KEY has to be, too.'
+    : 'The token in PORTREEVE_TOKEN is not taken: it has ended, or is of another server.'
+}
+
+function faultOf({ status, text, location }: Refusal, name: string, context: Context): ApiFault {
+  const { url } = context
   const { code = 'UNKNOWN', message = wordsOf(status, location, url) } = errorIn(text)
-  if (code === 'UNAUTHORIZED')
-    return new ApiFault(401, code, `The login of ${name} has ended. Log in again: portreeve login.`)
+  if (code === 'UNAUTHORIZED') return new ApiFault(401, code, strangerWords(name, context))
   if (code === 'PASSWORD_CHANGE_REQUIRED')
     return new ApiFault(403, code, `${message} portreeve login does that.`)
   return new ApiFault(status, code, message)
@@ -124,6 +135,20 @@ function addressOf(path: string, { path: values = {}, query = {} }: NonNullable<
   return pairs.length === 0 ? filled : `${filled}?${String(new URLSearchParams(pairs))}`
 }
 
+/** What an answer holds. A page is none: something else has the address, or stands before the server. */
+function contentOf({ type, text }: Answer, { url }: Context): unknown {
+  try {
+    if (type.includes('json')) return JSON.parse(text) as unknown
+  } catch (cause) {
+    throw new CommandError(`What ${url} answered is damaged. Try again.`, EXIT.FAILED, { cause })
+  }
+  if (!type.includes('html')) return text
+  throw new CommandError(
+    `${url} is no Portreeve, or something stands before it: it answered with a page.`,
+    EXIT.FAILED,
+  )
+}
+
 const METHODS: readonly Verb[] = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE']
 
 /** The API of a server, typed by its own description. Refusals are thrown. */
@@ -146,7 +171,7 @@ export function createApi(name: string, context: Context): Api {
         throw unreachable(context.url, error)
       })
       if (answer.status < 200 || answer.status > 299) throw faultOf(answer, name, context)
-      return { data: answer.type.includes('json') ? (JSON.parse(answer.text) as unknown) : answer.text }
+      return { data: contentOf(answer, context) }
     }
   return Object.fromEntries(METHODS.map((method) => [method, verb(method)])) as unknown as Api
 }

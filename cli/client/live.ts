@@ -44,6 +44,7 @@ function connect(
 /**
  * Hears a channel until `signal` ends it. A lost connection is opened again after an ever longer wait, and goes
  * on after the last message that was heard.
+ * @param stillThere asked whenever a connection has ended; throws where there is nothing to hear any more.
  */
 export async function listen(
   session: Session,
@@ -51,6 +52,7 @@ export async function listen(
   hear: (frame: Frame) => void,
   signal: AbortSignal,
   after?: string,
+  stillThere?: () => Promise<void>,
 ): Promise<void> {
   let cursor = after
   let failures = 0
@@ -61,6 +63,8 @@ export async function listen(
       if (frame.cursor !== null) cursor = frame.cursor
       hear(frame)
     })
+    if (signal.aborted) return
+    await stillThere?.()
     const wait_ms = Math.min(LONGEST_WAIT_MS, FIRST_WAIT_MS * 2 ** failures++)
     await delay(wait_ms, undefined, { signal }).catch(() => undefined)
   }

@@ -350,3 +350,50 @@ describe('what a verb shows', () => {
     expect(await wrong('nothing')).toMatch(/Try portreeve --help\.$/)
   })
 })
+
+describe('what a server refuses, or no Portreeve answers', () => {
+  const call = async (...words: string[]) => {
+    vi.stubEnv('PORTREEVE_URL', url)
+    vi.stubEnv('PORTREEVE_API_KEY', 'k')
+    const write = vi.spyOn(process.stdout, 'write').mockReturnValue(true)
+    const told = vi.spyOn(process.stderr, 'write').mockReturnValue(true)
+    try {
+      const program = await createProgram('1', [{ heading: 'Client:', verbs: CLIENT_VERBS }], words)
+      const fault = await runProgram(program, words).catch((error) => error)
+      return { fault, stderr: told.mock.calls.map(([text]) => String(text)).join('') }
+    } finally {
+      write.mockRestore()
+      told.mockRestore()
+    }
+  }
+  const say = (response: ServerResponse, status: number, body: unknown) =>
+    response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(body))
+  it('ends a log that is followed once nobody may hear it, and says why', async () => {
+    let is_over = false
+    server.once('upgrade', (_request, socket) => {
+      is_over = true
+      socket.destroy()
+    })
+    answer = (request, response) => {
+      if (is_over) return say(response, 404, { error: { code: 'NOT_FOUND', message: 'It is gone.' } })
+      return say(response, 200, { data: request.url!.includes('/logs') ? [] : { id: 'app_1' } })
+    }
+    expect((await call('logs', 'app_1', '--follow')).fault).toMatchObject({
+      exit_code: 3,
+      message: 'It is gone.',
+    })
+  })
+  it('says which key is not taken, where it was none of a login', async () => {
+    answer = (_request, response) => say(response, 401, { error: { code: 'UNAUTHORIZED', message: 'No.' } })
+    const { fault } = await call('apps')
+    expect(fault).toMatchObject({ exit_code: 4 })
+    expect(fault.message).toContain('PORTREEVE_API_KEY')
+    expect(fault.message).not.toContain('The login')
+  })
+  it('says of a page that it is no answer of Portreeve', async () => {
+    answer = (_request, response) => response.writeHead(200, { 'content-type': 'text/html' }).end('<html>')
+    const { fault } = await call('apps')
+    expect(fault).toMatchObject({ exit_code: 1 })
+    expect(fault.message).toContain(`${url} is no Portreeve`)
+  })
+})

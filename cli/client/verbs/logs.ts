@@ -1,8 +1,9 @@
-import { jsonText, say } from '../../terminal.ts'
+import { CommandError, jsonText, say } from '../../terminal.ts'
 import { dataOf, type Schemas } from '../api.ts'
 import { type AppOption, getApp, namedApp } from '../apps.ts'
 import { defineClientVerb, withNamedApp } from '../client-verb.ts'
 import { followDeployment, requireLive } from '../follow-deployment.ts'
+import { EXIT } from '../exit-codes.ts'
 import { type Frame, listen, untilInterrupted } from '../live.ts'
 import { pointInTime, wholeNumber } from '../option-values.ts'
 import { paint } from '../output.ts'
@@ -28,16 +29,30 @@ const write = (options: LogOptions, line: Line): void =>
 
 /** Follows what is printed from now on, after the last line that was shown. */
 async function follow(session: Session, id: string, options: LogOptions, after?: string): Promise<void> {
+  const stop = untilInterrupted()
+  let refusal: CommandError | undefined
+  let is_told = false
   const hear = ({ type, data }: Frame) => {
+    is_told = false
     if (type === 'log') write(options, data as Line)
+    if (type !== 'error') return
+    refusal = new CommandError((data as { message: string }).message, EXIT.REFUSED)
+    stop.abort()
   }
-  await listen(
-    session,
-    `apps/${id}/logs${options.access ? '/access' : ''}`,
-    hear,
-    untilInterrupted().signal,
-    after,
-  )
+  // A connection does not say why it is refused, and one that was lost may come back.
+  const stillThere = async () => {
+    try {
+      await getApp(session, id)
+    } catch (error) {
+      if (!(error instanceof CommandError) || [EXIT.DENIED, EXIT.NOT_FOUND].includes(error.exit_code as 3))
+        throw error
+      if (!is_told) process.stderr.write(`portreeve: ${error.message} It is tried again.\n`)
+      is_told = true
+    }
+  }
+  const channel = `apps/${id}/logs${options.access ? '/access' : ''}`
+  await listen(session, channel, hear, stop.signal, after, stillThere)
+  if (refusal) throw refusal
 }
 
 async function logs(argument: string | undefined, options: LogOptions): Promise<void> {
