@@ -157,15 +157,21 @@ export const ENGINE: readonly Check[] = [
       const { config } = patient
       const name = edgeName(directories(config.data_directory).ingress)
       const connection = createConnection(config.docker_host)
-      const found = await connection
+      const answer = await connection
         .call<{ State?: { Running?: boolean } } | undefined>({
           path: `/containers/${name}/json`,
           accept: [404],
           deadline_ms: ENGINE_MS,
         })
-        .catch(() => undefined)
+        .then(
+          (found) => ({ found }),
+          () => undefined,
+        )
       connection.close()
-      const edge_runs = found?.State?.Running === true
+      // It may serve on: engines that restart leave containers running.
+      if (!answer && patient.is_running)
+        return note('Whether the edge serves cannot be told while the engine does not answer.')
+      const edge_runs = answer?.found?.State?.Running === true
       const { http_port, https_port } = config
       for (const port of [
         [http_port, 'PORTREEVE_HTTP_PORT'],

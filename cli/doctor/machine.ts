@@ -59,7 +59,12 @@ export const MACHINE: readonly Check[] = [
       const place = existing(path)
       try {
         accessSync(place, constants.W_OK | constants.X_OK)
-      } catch {
+      } catch (error) {
+        if ((error as NodeJS.ErrnoException).code === 'EROFS')
+          return fault(
+            `${place} is on a file system that is read-only.`,
+            'Kernels make one so after a fault of its disk: dmesg tells. Mend that, then: mount -o remount,rw <its mount point>',
+          )
         return fault(
           `${place} cannot be written by this user.`,
           'Set PORTREEVE_DATA_DIR to a folder that this user may write, or run this as the user of Portreeve.',
@@ -114,7 +119,9 @@ export const MACHINE: readonly Check[] = [
   },
   {
     name: 'secret key',
-    look({ db, config }) {
+    look({ db, db_fault, config }) {
+      if (db_fault !== undefined)
+        return note('Whether the key fits cannot be told while the database cannot be read.')
       const path = join(directories(config.data_directory).keys, 'secret.key')
       const check = db?.sql(`SELECT value FROM meta WHERE key = 'secret_check'`).pluck().get()
       if (typeof check !== 'string') return note('No secret is stored yet; the first start makes a key.')

@@ -47,3 +47,12 @@ it('one that is not there yet is no fault', async () => {
   image = undefined
   expect(await look(patient)).toMatchObject({ says: expect.stringContaining('does not have the image') })
 })
+it('nothing is said of an edge that cannot be seen, as while its engine is down', async () => {
+  const { config } = patient
+  const ports = ENGINE.find(({ name }) => name === 'edge ports')!.look
+  const away = { ...config, docker_host: `unix://${join(folder, 'none')}`, http_port: 1, https_port: 2 }
+  expect(await ports({ ...patient, config: away, is_running: true })).toMatchObject({
+    state: 'note',
+    says: expect.stringContaining('cannot be told while the engine does not answer'),
+  })
+})
