@@ -1,5 +1,5 @@
 import { closeSync, copyFileSync, existsSync, fsyncSync, linkSync, mkdirSync } from 'node:fs'
-import { openSync, readdirSync, renameSync, rmSync } from 'node:fs'
+import { openSync, readdirSync, renameSync, rmSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { directories } from '#server/kernel/directories'
 import { openDb } from '#server/kernel/db'
@@ -29,10 +29,12 @@ function copyDatabase(data_directory: string, trial: Trial): string | null {
   } finally {
     db.close()
   }
-  const old = readdirSync(folder).filter(
-    (name) => name.startsWith('before-upgrade-') && join(folder, name) !== path,
-  )
-  for (const name of old.sort().slice(0, -(COPIES_KEPT - 1))) rmSync(join(folder, name), { force: true })
+  const old = readdirSync(folder)
+    .filter((name) => name.startsWith('before-upgrade-') && join(folder, name) !== path)
+    .map((name) => ({ name, at: statSync(join(folder, name)).mtimeMs }))
+    // By age: by name, 1.10 would come before 1.9.
+    .sort((a, b) => a.at - b.at)
+  for (const { name } of old.slice(0, -(COPIES_KEPT - 1))) rmSync(join(folder, name), { force: true })
   return path
 }
 

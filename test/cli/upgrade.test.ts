@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import { closeSync, existsSync, mkdirSync, mkdtempSync, openSync, readdirSync } from 'node:fs'
-import { readFileSync, rmSync, symlinkSync, writeFileSync, writeSync } from 'node:fs'
+import { readFileSync, rmSync, symlinkSync, utimesSync, writeFileSync, writeSync } from 'node:fs'
 import { createServer, type Server } from 'node:http'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -116,6 +116,20 @@ describe('an upgrade', () => {
     expect(readdirSync(join(data, 'backups'))).toEqual(['before-upgrade-to-2.0.0-new.db'])
     expect(readTrial(data)?.state).toBe('done')
     expect(guardStart(data, 'new')).toBe('go')
+  })
+  it('keeps the newest copies of the database, whatever the versions are called', () => {
+    const copies = join(data, 'backups')
+    mkdirSync(copies)
+    const before = ['1.10.0-c', '1.9.0-b', '1.8.0-a'].map((name) => `before-upgrade-to-${name}.db`)
+    for (const [days, name] of before.entries()) {
+      writeFileSync(join(copies, name), '')
+      const then = new Date(Date.now() - (days + 1) * 86_400_000)
+      utimesSync(join(copies, name), then, then)
+    }
+    upgrade(true, 0)
+    expect(readdirSync(copies).toSorted()).toEqual(
+      ['before-upgrade-to-2.0.0-new.db', before[0], before[1]].toSorted(),
+    )
   })
   it('goes back by itself to the old program and the old database when the new one does not become ready, and tells why', () => {
     expect(upgrade(false, 0).end).toBe('old serves')
