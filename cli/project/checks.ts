@@ -208,6 +208,24 @@ export async function refusalsOf(
   )
 }
 
+const SOURCES = ['source', 'git_url', 'image', 'dockerfile', 'compose']
+/**
+ * What of a move is about an app that is there already and comes from elsewhere: what moves in replaces nobody's app,
+ * while a call that goes on where one broke off finds what that one made.
+ */
+export const clashesOf = (changes: readonly Change[]): Refusals =>
+  new Map(
+    changes
+      .filter(
+        ({ action, item, fields }) =>
+          action === 'update' && item.kind === 'app' && fields.some(({ field }) => SOURCES.includes(field)),
+      )
+      .map((change) => [
+        change,
+        'is another app, which is here already. Move into another project with --project, or give it another name in the file that --output writes.',
+      ]),
+  )
+
 /** Ends before anything is changed when something of a plan would be refused. */
 export function requireNoRefusals(refusals: Refusals): void {
   if (refusals.size === 0) return

@@ -9,13 +9,15 @@ import { readInput } from '../client/prompt.ts'
 import { readText } from '../client/read-text.ts'
 import { type ClientOptions, openSession } from '../client/session.ts'
 import { CommandError } from '../terminal.ts'
-import { refusalsOf } from './checks.ts'
+import { clashesOf, refusalsOf } from './checks.ts'
 import { withFiles } from './files.ts'
 import { readLive } from './live.ts'
 
 export interface PlanOptions extends ClientOptions {
   file?: string
   prune?: boolean
+  /** What moves in only adds to what is there, which is then none of its plan. */
+  only_adds?: boolean
 }
 export const withFile = (verb: Command): Command =>
   verb
@@ -54,6 +56,9 @@ export async function planOf(options: PlanOptions, file: ProjectFile) {
     session,
     live,
     changes,
-    refusals: await refusalsOf(session, live, changes, options.prune === true),
+    refusals: new Map([
+      ...(await refusalsOf(session, live, changes, options.prune === true)),
+      ...(options.only_adds ? clashesOf(changes) : []),
+    ]),
   }
 }

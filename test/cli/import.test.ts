@@ -1,6 +1,8 @@
 import { createServer, type Server } from 'node:http'
 import { describe, expect, it } from 'vitest'
 import { parseCompose } from '#server/compose/parse'
+import type { Change } from '#server/project-file/diff'
+import { clashesOf } from '../../cli/project/checks.ts'
 import { fromCaprover } from '../../cli/project/import/caprover.ts'
 import { fromCompose } from '../../cli/project/import/compose.ts'
 import { engineAt, fromContainers } from '../../cli/project/import/containers.ts'
@@ -688,5 +690,24 @@ describe('values and names that are hard to write', () => {
     )
     expect(Object.keys(file.apps!)).toEqual(['a'])
     expect(Object.keys(file.databases!).length + notes.split('refused database').length - 1).toBe(3)
+  })
+  it.each(['nonsense', 'ssh://server'])('are said of an engine at %s, too', (address) => {
+    expect(() => engineAt(address)).toThrow(`${address} is no address of an engine`)
+  })
+  it('of variables that would be lost are told', () => {
+    const envs = [{ key: '__proto__', value: 'x' }]
+    expect(outcome(fromCoolify([{ name: 'a', git_repository: 'x/y', envs }])).notes).toContain(
+      'refused application a __proto__ is no name',
+    )
+  })
+  it('of an app that is here already take nothing from it', () => {
+    const change = (action: 'create' | 'update', name: string, field: string) =>
+      ({ action, item: { kind: 'app', name, fields: {} }, fields: [{ field, from: 'a', to: 'b' }] }) as Change
+    const changes = [
+      change('update', 'theirs', 'git_url'),
+      change('update', 'begun', 'port'),
+      change('create', 'fresh', 'git_url'),
+    ]
+    expect([...clashesOf(changes).keys()]).toEqual([changes[0]])
   })
 })

@@ -15,8 +15,6 @@ export interface ApplyVerbOptions extends PlanOptions {
   yes?: boolean
   deploy?: boolean
   wait?: boolean
-  /** What moves in only adds to what is there, which is then none of its plan. */
-  only_adds?: boolean
 }
 
 async function confirm({ yes }: ApplyVerbOptions): Promise<void> {

@@ -87,7 +87,7 @@ async function move(found: Moved, options: ImportOptions, empty: string): Promis
     )
   }
   if (options.yes) return applyFile(file, { ...options, only_adds: true }, secretsOf(moved))
-  const { live, changes, refusals } = await planOf(options, file)
+  const { live, changes, refusals } = await planOf({ ...options, only_adds: true }, file)
   const makes = live.id === undefined ? { makes: live.name } : {}
   say(
     options.json

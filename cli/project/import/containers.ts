@@ -14,7 +14,12 @@ const MOST_BYTES = 64 * 1024 * 1024
 
 /** Asks the engine at `DOCKER_HOST`, or at the usual socket; it only reads. */
 export function engineAt(address = process.env.DOCKER_HOST || 'unix:///var/run/docker.sock'): AskEngine {
-  const url = new URL(address)
+  const url = URL.parse(address)
+  if (!url || !['unix:', 'tcp:', 'http:'].includes(url.protocol))
+    throw new CommandError(
+      `${address} is no address of an engine. It looks like unix:///var/run/docker.sock or tcp://127.0.0.1:2375; one behind SSH is forwarded first: ssh -NL /tmp/docker.sock:/var/run/docker.sock <server>`,
+      EXIT.USAGE,
+    )
   const where =
     url.protocol === 'unix:'
       ? { socketPath: url.pathname }

@@ -132,7 +132,7 @@ export function createMoved(): Moved & {
         )
       for (const [key, given] of Object.entries({ ...environment, ...stack?.secrets })) {
         const value = String(given ?? '')
-        if (!/^[A-Za-z_][A-Za-z0-9_]*$/.test(key) || /^PORTREEVE_/.test(key)) {
+        if (!/^[A-Za-z_][A-Za-z0-9_]*$/.test(key) || /^(PORTREEVE_|__proto__$)/.test(key)) {
           note('refused', `${at} ${key}`, 'is no name that a variable can have here.')
           continue
         }
