@@ -1,5 +1,6 @@
 import pkg from '../package.json' with { type: 'json' }
 import { CLIENT_VERBS } from './client-verbs.ts'
+import { requireNode } from './node-version.ts'
 import { createProgram, runProgram } from './program.ts'
 import { endWithReader, reportError } from './report-error.ts'
 import { needsAll } from './verb-choice.ts'
@@ -7,6 +8,7 @@ import { needsAll } from './verb-choice.ts'
 /** The client alone, for those who have Node: one file, without what works on an installation. */
 async function main(words: string[]): Promise<void> {
   endWithReader()
+  requireNode()
   const groups = [{ heading: 'On a server that you are logged in to:', verbs: CLIENT_VERBS }]
   if (words[0] === 'complete') {
     const { complete } = await import('./complete.ts')

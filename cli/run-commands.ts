@@ -2,11 +2,13 @@ import { findContext } from './client/contexts.ts'
 import { CLIENT_VERBS } from './client-verbs.ts'
 import { createHostVerb } from './host-verb.ts'
 import { HOST_VERBS } from './host-verbs.ts'
+import { requireNode } from './node-version.ts'
 import { createProgram, runProgram } from './program.ts'
 import { chooseVerbs } from './verb-choice.ts'
 
 /** Runs what was typed, of the client or of the host, or answers what a shell asks for. */
 export async function runCommands(words: string[], version: string): Promise<void> {
+  requireNode()
   const is_client = findContext(process.env) !== undefined
   const { client, host } = chooseVerbs(CLIENT_VERBS, HOST_VERBS, { words, is_client })
   const groups = [
