@@ -578,7 +578,7 @@ describe('what an export does not hold, or cannot be had here', () => {
     expect(notes).toContain('refused application web buildSecrets')
     expect(notes).toContain('refused application web registry')
   })
-  it('of containers are their own entry points, health checks and further ports', async () => {
+  it('of containers are their own health checks and further ports; their entry points are a part of the command', async () => {
     const answers: Record<string, unknown> = {
       '/containers/json': [{ Id: 'x' }],
       '/containers/x/json': {
@@ -591,12 +591,13 @@ describe('what an export does not hold, or cannot be had here', () => {
           Healthcheck: { Test: ['CMD', 'true'] },
           Labels: { 'traefik.http.routers.x.rule': 'Host(`x.example.com`)' },
         },
-        HostConfig: { PortBindings: { '80/tcp': [{}], '25/tcp': [{}], '53/udp': [{}] } },
+        HostConfig: { PortBindings: { '25/tcp': [{}], '53/udp': [{}], '80/tcp': [{}] } },
       },
       '/images/sha256%3A1/json': { Config: { Cmd: ['nginx'], Entrypoint: ['/docker-entrypoint.sh'] } },
     }
-    const { notes } = outcome(await fromContainers((path) => Promise.resolve(answers[path])))
-    expect(notes).toContain('refused container x entry point')
+    const { file, notes } = outcome(await fromContainers((path) => Promise.resolve(answers[path])))
+    // What is started here takes the place of the entry point, too.
+    expect(file.apps!.x).toMatchObject({ port: 80, build: { start_command: '/mine.sh nginx' } })
     expect(notes).toContain('refused container x health check')
     expect(notes).toContain('refused container x port 25/tcp')
     expect(notes).toContain('refused container x port 53/udp')

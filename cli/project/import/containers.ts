@@ -77,9 +77,15 @@ const environmentOf = (lines: readonly string[]): Fields =>
       .map((line) => [line.slice(0, line.indexOf('=')), line.slice(line.indexOf('=') + 1)]),
   )
 
+/** Ports of the web, the likeliest first: an engine lists what is published by its text, where 25 comes before 80. */
+const OF_THE_WEB = ['80/tcp', '8080/tcp', '3000/tcp', '8000/tcp', '5000/tcp']
+
 /** The port that requests go to: the one that is published, else the first that the image names. */
 function portOf({ HostConfig = {}, Config = {} }: Fields): number | undefined {
-  const names = [...Object.keys(HostConfig.PortBindings ?? {}), ...Object.keys(Config.ExposedPorts ?? {})]
+  const names = [HostConfig.PortBindings, Config.ExposedPorts].flatMap((ports) => {
+    const all = isFields(ports) ? Object.keys(ports) : []
+    return [...OF_THE_WEB.filter((name) => all.includes(name)), ...all]
+  })
   return numberOf(names.find((name) => name.endsWith('/tcp'))?.split('/')[0])
 }
 
@@ -89,9 +95,6 @@ const OF_PROXY = /^(traefik\.http\.routers\.|caddy|kamal|virtual\.host)/
 /** Says what a container has beside its image that an app here does not get from it. */
 function tellOwn(moved: Adding, at: string, one: Fields, image: Fields): void {
   const { Config = {}, HostConfig = {} } = one
-  const entry = wordsOf(Config.Entrypoint)
-  if (entry.length > 0 && JSON.stringify(entry) !== JSON.stringify(wordsOf(image.Config?.Entrypoint)))
-    moved.note('refused', `${at} entry point`, 'is not that of its image; set a start command.')
   const check = isFields(Config.Healthcheck) ? JSON.stringify(Config.Healthcheck) : undefined
   if (check !== undefined && check !== JSON.stringify(image.Config?.Healthcheck))
     moved.note('refused', `${at} health check`, 'is not taken; set health_check of the app.')
@@ -119,8 +122,10 @@ function add(moved: Adding, one: Fields, image: Fields): void {
   const variables = Object.fromEntries(
     Object.entries(given).filter(([key, value]) => own(built_in, key) !== value && key !== 'HOSTNAME'),
   )
-  const command = wordsOf(Config.Cmd)
-  const is_usual = JSON.stringify(command) === JSON.stringify(wordsOf(image.Config?.Cmd))
+  // A start command here takes the place of both.
+  const command = [...wordsOf(Config.Entrypoint), ...wordsOf(Config.Cmd)]
+  const usual = [...wordsOf(image.Config?.Entrypoint), ...wordsOf(image.Config?.Cmd)]
+  const is_usual = JSON.stringify(command) === JSON.stringify(usual)
   const app = moved.addApp(
     at,
     name,
