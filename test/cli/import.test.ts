@@ -231,6 +231,7 @@ describe('a compose file', () => {
         'services: { web: { image: "nginx:${TAG}", ports: ["80"], hostname: x } }',
         'shop',
         'TAG=1\nOTHER=2',
+        '/shop',
       ),
     )
     expect(good.file.apps?.shop).toMatchObject({
@@ -238,7 +239,7 @@ describe('a compose file', () => {
       variables: { TAG: { value: '1', secret: false } },
     })
     const bad = outcome(
-      fromCompose('services: { web: { image: nginx, privileged: true } }', 'shop', undefined),
+      fromCompose('services: { web: { image: nginx, privileged: true } }', 'shop', undefined, '/shop'),
     )
     expect(bad.file.apps).toEqual({})
     expect(bad.notes).toContain('refused compose file shop services.web.privileged')
@@ -270,7 +271,7 @@ services:
       - POSTGRES_USER=shop
 `
   it('has them as variables of the app, and as references in the file; the rest stays as it was written', () => {
-    const moved = fromCompose(TEXT, 'shop', 'TOKEN=zeta-canary')
+    const moved = fromCompose(TEXT, 'shop', 'TOKEN=zeta-canary', '/shop')
     const { text, file, notes } = outcome(moved)
     expect(text + notes).not.toMatch(/canary/)
     expect(moved.secrets.shop).toEqual({
@@ -311,7 +312,7 @@ services:
       C_URL: "postgres://\${NOWHERE}:\${DB_PASS:-x}@db"
       D_SECRET: "\${ONE:-\${TWO}}"
 `
-    const moved = fromCompose(text, 'shop', 'DB_NAME=goods\nDB_USER=')
+    const moved = fromCompose(text, 'shop', 'DB_NAME=goods\nDB_USER=', '/shop')
     expect(moved.secrets.shop).toEqual({
       A_URL: 'postgres://shop:alpha-canary@db/goods',
       B_TOKEN: 'beta-canary$1',
@@ -333,7 +334,7 @@ services:
   it('and without any stays as it is, to the letter', () => {
     const text =
       'services: { web: { image: "nginx:1.29",   environment: { DB_PASSWORD: "${DB_PASSWORD}" } } }'
-    expect(outcome(fromCompose(text, 'shop', 'DB_PASSWORD=x')).file.apps!.shop!.compose).toBe(text)
+    expect(outcome(fromCompose(text, 'shop', 'DB_PASSWORD=x', '/shop')).file.apps!.shop!.compose).toBe(text)
   })
 })
 
@@ -626,11 +627,19 @@ describe('a compose file of another system', () => {
     expect(refused.notes).toContain('refused service s services.web.privileged')
   })
   it('names volumes as the engine does, which has the project before them', () => {
-    const notesOf = (text: string) => outcome(fromCompose(text, 'My.Shop', undefined)).notes
+    const notesOf = (text: string, env?: string) =>
+      outcome(fromCompose(text, 'my-shop', env, '/srv/My.Shop')).notes
     const service = 'services: { web: { image: nginx, volumes: ["data:/data"] } }\n'
     expect(notesOf(`${service}volumes: { data: {} }`)).toContain('-v myshop_data:/from:ro')
     expect(notesOf(`name: other\n${service}volumes: { data: {} }`)).toContain('-v other_data:/from:ro')
     expect(notesOf(`${service}volumes: { data: { name: plain } }`)).toContain('-v plain:/from:ro')
+    expect(notesOf(`${service}volumes: { data: {} }`, 'COMPOSE_PROJECT_NAME=given')).toContain(
+      '-v given_data:/from:ro',
+    )
+    // What was no volume with a name there is not copied from one, which the engine would make at once.
+    const others = notesOf('services: { web: { image: nginx, volumes: ["./data:/data", "/cache"] } }')
+    expect(others).toMatch(/volume folder_data .*-v <path of that folder>:\/from:ro/)
+    expect(others).toMatch(/volume web_cache .*-v <its id, which docker inspect tells>:\/from:ro/)
   })
 })
 
@@ -656,6 +665,16 @@ describe('values and names that are hard to write', () => {
       else expect(found).toBe(value)
     }
     expect(read.of({ kind: 'variable', of: 'b', name: 'E_TOKEN', fields: {} })).toBe('good')
+  })
+  it('of the .env beside a compose file are what compose reads there', () => {
+    const text =
+      'services: { web: { image: nginx, environment: { A_TOKEN: $A_TOKEN, B_TOKEN: $B_TOKEN, C_TOKEN: $C_TOKEN } } }'
+    const env = `A_TOKEN="it's \\"x\\" \\\\ \\$1"\nB_TOKEN='a\\"b'\nC_TOKEN="one\\ntwo"\n`
+    expect(fromCompose(text, 'shop', env, '/shop').secrets.shop).toEqual({
+      A_TOKEN: `it's "x" \\ $1`,
+      B_TOKEN: 'a\\"b',
+      C_TOKEN: 'one\ntwo',
+    })
   })
   it('of Coolify are taken as they are meant, not as it writes them for a shell', () => {
     const moved = fromCoolify([

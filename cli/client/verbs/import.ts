@@ -1,5 +1,5 @@
 import { existsSync, writeFileSync } from 'node:fs'
-import { dirname, join } from 'node:path'
+import { dirname, join, resolve } from 'node:path'
 import type { Command } from 'commander'
 import { fromCaprover } from '../../project/import/caprover.ts'
 import { fromCompose } from '../../project/import/compose.ts'
@@ -120,7 +120,12 @@ export default defineClientVerb((verb) => {
       const env = options.env ?? (existsSync(beside) ? beside : undefined)
       const name = options.app ?? nameOfFolder(dirname(path))
       return move(
-        fromCompose(readText(path), name, env === undefined ? undefined : readText(env)),
+        fromCompose(
+          readText(path),
+          name,
+          env === undefined ? undefined : readText(env),
+          resolve(dirname(path)),
+        ),
         options,
         EMPTY.compose,
       )

@@ -19,6 +19,8 @@ const projectOf = (text: string): string =>
  */
 function engineName(text: string, volume: string, project: string): string {
   const document = parseDocument(text, { logLevel: 'silent' })
+  if (!document.hasIn(['volumes', volume]))
+    return volume.startsWith('folder_') ? '<path of that folder>' : '<its id, which docker inspect tells>'
   const given = document.getIn(['volumes', volume, 'name'])
   if (typeof given === 'string') return given
   const named = document.get('name')
