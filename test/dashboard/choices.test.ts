@@ -1,6 +1,6 @@
 import { VueQueryPlugin } from '@tanstack/vue-query'
 import { afterAll, afterEach, expect, it } from 'vitest'
-import { createApp, effectScope, nextTick } from 'vue'
+import { createApp, effectScope, nextTick, ref } from 'vue'
 import { useChoices } from '@/api/choices'
 import { wholeList } from '@/api/every-page'
 import { query_client } from '@/api/queries'
@@ -15,8 +15,8 @@ const ask = async ({ page = 1, per_page, q = '' }: { page?: number; per_page: nu
 const app = createApp({})
 app.use(VueQueryPlugin, { queryClient: query_client })
 const scope = effectScope()
-const choices = () =>
-  scope.run(() => app.runWithContext(() => useChoices(['volume'], () => ['volumes'], ask)))!
+const choices = (name = 'volumes', options: Parameters<typeof useChoices>[3] = {}) =>
+  scope.run(() => app.runWithContext(() => useChoices(['volume'], () => [name], ask, options)))!
 afterAll(() => scope.stop())
 const answered = async () => {
   while (query_client.isFetching() > 0) await new Promise((next) => setImmediate(next))
@@ -40,6 +40,14 @@ it('a search that finds nothing does not say that there is nothing', async () =>
   await nextTick()
   await answered()
   expect(is_empty.value).toBe(false)
+})
+it('one text searches several lists at once', async () => {
+  const q = ref('')
+  const lists = [choices('volumes', { q }), choices('copies', { q })]
+  q.value = '249'
+  await nextTick()
+  await answered()
+  expect(lists.map(({ rows }) => rows.value)).toEqual([['volume-249'], ['volume-249']])
 })
 it('a list that cannot be searched is read whole', async () => {
   expect((await wholeList(ask)).data.data).toEqual(NAMES)

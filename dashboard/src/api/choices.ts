@@ -1,4 +1,4 @@
-import { computed, type MaybeRefOrGetter, ref, watch } from 'vue'
+import { computed, type MaybeRefOrGetter, type Ref, ref, watch } from 'vue'
 import { type Page, PER_PAGE } from './every-page.ts'
 import { type About, useRead } from './queries.ts'
 
@@ -11,14 +11,15 @@ interface Asked {
  * What a form lets choose from, of a list of any length: where it is longer than one answer, a part of the name
  * finds the rest.
  * @param key tells this list from every other, without what is searched for.
+ * @param options `q` is the part of the name, where one text searches several lists.
  */
 export function useChoices<Row>(
   about: About,
   key: () => readonly unknown[],
   ask: (query: Asked, signal: AbortSignal) => Promise<{ data?: Page<Row> }>,
-  enabled: MaybeRefOrGetter<boolean> = true,
+  options: { enabled?: MaybeRefOrGetter<boolean>; q?: Ref<string> } = {},
 ) {
-  const q = ref('')
+  const { enabled = true, q = ref('') } = options
   const read = useRead(
     about,
     () => [...key(), 'choice', q.value],

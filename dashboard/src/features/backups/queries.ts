@@ -1,4 +1,5 @@
-import { computed } from 'vue'
+import { computed, ref } from 'vue'
+import { useChoices } from '@/api/choices'
 import { api } from '@/api/client'
 import { wholeList } from '@/api/every-page'
 import { useRead } from '@/api/queries'
@@ -8,37 +9,51 @@ import { is_admin } from '@/api/session'
  * What can be backed up, for a choice: databases, volumes, apps, and for administrators the platform; of very many
  * those whose name has a part.
  */
-export function useTargets(q: () => string) {
-  const query = () => ({ per_page: 100, ...(q() ? { q: q() } : {}) })
-  const databases = useRead(
-    ['database'],
-    () => ['databases', 'targets', q()],
-    (signal) => api.GET('/api/databases', { params: { query: query() }, signal }),
-    { keep: true },
-  )
-  const volumes = useRead(
-    ['volume'],
-    () => ['volumes', 'targets', q()],
-    (signal) => api.GET('/api/volumes', { params: { query: query() }, signal }),
-    { keep: true },
-  )
-  const apps = useRead(
-    ['app'],
-    () => ['apps', 'targets', q()],
-    (signal) => api.GET('/api/apps', { params: { query: query() }, signal }),
-    { keep: true },
-  )
-  const named = (kind: string, label: string, found: { id: string; name: string }[] | undefined) =>
-    (found ?? []).map(({ id, name }) => ({ value: `${kind} ${id}`, label: `${label} ${name}` }))
+export function useTargets() {
+  const q = ref('')
+  const lists = [
+    {
+      kind: 'database',
+      label: 'Database',
+      found: useChoices(
+        ['database'],
+        () => ['databases'],
+        (query, signal) => api.GET('/api/databases', { params: { query }, signal }),
+        { q },
+      ),
+    },
+    {
+      kind: 'volume',
+      label: 'Volume',
+      found: useChoices(
+        ['volume', 'app'],
+        () => ['volumes'],
+        (query, signal) => api.GET('/api/volumes', { params: { query }, signal }),
+        { q },
+      ),
+    },
+    {
+      kind: 'app',
+      label: 'App',
+      found: useChoices(
+        ['app'],
+        () => ['apps', ''],
+        (query, signal) => api.GET('/api/apps', { params: { query }, signal }),
+        { q },
+      ),
+    },
+  ]
+  const named = (kind: string, label: string, rows: readonly { id: string; name: string }[]) =>
+    rows.map(({ id, name }) => ({ value: `${kind} ${id}`, label: `${label} ${name}` }))
   return {
+    /** A part of the name. */
+    q,
     options: computed(() => [
-      ...named('database', 'Database', databases.data.value?.data),
-      ...named('volume', 'Volume', volumes.data.value?.data),
-      ...named('app', 'App', apps.data.value?.data),
+      ...lists.flatMap(({ kind, label, found }) => named(kind, label, found.rows.value)),
       ...(is_admin.value ? [{ value: 'platform', label: 'Portreeve itself' }] : []),
     ]),
-    /** Whether there are more of a kind than one answer has. */
-    is_cut: computed(() => [databases, volumes, apps].some(({ data }) => (data.value?.pages ?? 0) > 1)),
+    /** Whether there were ever more of a kind than one answer has. */
+    is_long: computed(() => lists.some(({ found }) => found.is_long.value)),
   }
 }
 
