@@ -7,22 +7,30 @@ import type { Me } from './session.ts'
 const MOST_PROJECTS = 80
 /** Events of one moment are answered by one round of questions. */
 const TOGETHER_MS = 150
+/** How long a round may hold up the next one: a question that is asked anew gives up the answer before. */
+const PATIENCE_MS = 5000
 
 let due = new Set<string>()
 let gathering = false
+const wait = (ms: number) => new Promise<void>((done) => setTimeout(done, ms))
+
+/** One round at a time: of events that come faster than they are answered, nobody would see any answer. */
+async function ask(): Promise<void> {
+  gathering = true
+  while (due.size > 0) {
+    await wait(TOGETHER_MS)
+    const nouns = [...due]
+    due = new Set()
+    await Promise.race([refresh(nouns), wait(PATIENCE_MS)])
+  }
+  gathering = false
+}
 
 function gather({ type }: Frame): void {
   const [noun, what] = type.split('.')
   if (!noun || what === undefined) return
   due.add(noun)
-  if (gathering) return
-  gathering = true
-  setTimeout(() => {
-    gathering = false
-    const nouns = [...due]
-    due = new Set()
-    void refresh(nouns)
-  }, TOGETHER_MS)
+  if (!gathering) void ask()
 }
 
 /**
