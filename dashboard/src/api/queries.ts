@@ -16,6 +16,8 @@ export const query_client = new QueryClient({
     queries: {
       // Events say when something has changed; nothing is asked for again by itself.
       staleTime: 60_000,
+      // A browser without a network may well reach a server on this machine, and says so of one that it does not.
+      networkMode: 'always',
       refetchOnWindowFocus: false,
       retry: (failures, error) =>
         failures < 2 && error instanceof ApiFault && (error.status === 0 || error.status >= 502),
