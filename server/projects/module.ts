@@ -1,3 +1,4 @@
+import { visibleProjects } from '#server/kernel/access'
 import { defineModule } from '#server/kernel/module'
 import type { Alerts } from '#server/monitoring/alerts/service'
 import type { Base } from '#server/platform/base'
@@ -28,6 +29,11 @@ export default defineModule({
     }),
   channels: () => [
     { name: 'projects/:id', kind: 'events', noun: 'project', events: (project_id) => ({ project_id }) },
+    {
+      name: 'projects',
+      kind: 'events',
+      events: (_id, actor) => ({ in_projects: visibleProjects(actor) ?? 'all' }),
+    },
   ],
   // Members are invited into the default project before anything is created there.
   start: (own) => void own.default(),

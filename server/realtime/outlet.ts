@@ -26,7 +26,8 @@ export interface Outlet {
 }
 /** What somebody wants of a channel. */
 export interface Wish {
-  actor: Actor
+  /** Who they are by now: roles and projects change while a channel is open. */
+  actor(): Actor
   project_id: string
   /** Cursor to go on from. */
   after: string | undefined

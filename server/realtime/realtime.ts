@@ -172,7 +172,7 @@ export function createRealtime(
     connection.user.starts.spend(1)
     const outlet = outletOf(connection, name)
     const from = after === undefined ? undefined : String(after)
-    const wish = { actor: connection.actor, project_id, after: from, options: data }
+    const wish = { actor: () => connection.actor, project_id, after: from, options: data }
     const subscription = createSubscription(ports, channel, wish, outlet)
     if (connection.ended_ms !== undefined) return subscription.stop('connection_lost')
     connection.subscriptions.set(name, subscription)

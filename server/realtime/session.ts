@@ -9,7 +9,7 @@ export function openSession(
   { actor, project_id, options }: Wish,
   outlet: Outlet,
 ): Subscription {
-  const session = of.open({ id: channel.id, project_id }, actor, options, {
+  const session = of.open({ id: channel.id, project_id }, actor(), options, {
     send: (message) => outlet.send({ ...message, cursor: null }),
     due: outlet.due,
     finish: (message) => outlet.finish({ ...message, cursor: null }),

@@ -1,4 +1,4 @@
-import type { ChannelLog } from '#server/kernel/channels'
+import type { ChannelLog, EventChannel } from '#server/kernel/channels'
 import { COLUMN_KEYS, type EventFilter, PAYLOAD_KEYS, type PlatformEvent } from '#server/kernel/events'
 import type { OpenChannel } from './channels.ts'
 import { createFeed, type Entry, type Feed, type Source } from './feed.ts'
@@ -21,9 +21,13 @@ function positionsOf(after: string | undefined): [events: number | undefined, li
   ]
 }
 
+const isAmong = (projects: readonly string[] | 'all', id: string) =>
+  projects === 'all' || projects.includes(id)
 function matches(event: PlatformEvent, filter: EventFilter): boolean {
   if (filter.without?.includes(event.type)) return false
   if (filter.types && !filter.types.includes(event.type)) return false
+  const { in_projects } = filter
+  if (in_projects && (event.project_id === null || !isAmong(in_projects, event.project_id))) return false
   return (
     PAYLOAD_KEYS.every((key) => filter[key] === undefined || event.payload[key] === filter[key]) &&
     COLUMN_KEYS.every((key) => filter[key] === undefined || event[key] === filter[key])
@@ -34,13 +38,25 @@ const entryOf = (event: PlatformEvent): Entry => {
   return { position: seq, type, data }
 }
 
-function eventSource(ports: RealtimePorts, filter: EventFilter): Source {
+function eventSource(ports: RealtimePorts, filter: () => EventFilter): Source {
   return {
-    after: (position, limit) => ports.events.after(position, filter, limit).map(entryOf),
+    after: (position, limit) => ports.events.after(position, filter(), limit).map(entryOf),
     subscribe: (listener) =>
       ports.events.subscribe((event) => {
-        if (matches(event, filter)) listener(entryOf(event))
+        if (matches(event, filter())) listener(entryOf(event))
       }),
+  }
+}
+
+/** What of all that happens belongs to a channel; another once its listener may hear more or less than before. */
+function filterOf({ events }: EventChannel, id: string, { actor }: Wish): () => EventFilter {
+  let of = actor()
+  let filter = events(id, of)
+  return () => {
+    if (of === actor()) return filter
+    of = actor()
+    filter = events(id, of)
+    return filter
   }
 }
 
@@ -67,7 +83,7 @@ export function createSubscription(
     const from = after === undefined ? of.log.latest(id) : Number(after)
     return followOne(channel, lineSource(of.log, id), from, outlet)
   }
-  const events = eventSource(ports, of.events(id, wish.actor))
+  const events = eventSource(ports, filterOf(of, id, wish))
   const [event_position, line_position] = positionsOf(after)
   const events_from = event_position ?? ports.events.latest()
   if (!of.log) return followOne(channel, events, events_from, outlet)

@@ -7,7 +7,15 @@ const app = createApp({})
 app.use(VueQueryPlugin, { queryClient: query_client })
 const scope = effectScope()
 const read = (name: string) =>
-  scope.run(() => app.runWithContext(() => useRead(['app'], () => [name], async () => ({ data: name }))))!
+  scope.run(() =>
+    app.runWithContext(() =>
+      useRead(
+        ['app'],
+        () => [name],
+        async () => ({ data: name }),
+      ),
+    ),
+  )!
 const answered = async () => {
   while (query_client.isFetching() > 0) await new Promise((next) => setImmediate(next))
 }

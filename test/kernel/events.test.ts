@@ -107,3 +107,19 @@ describe('the events so far', () => {
     expect(events.after(0, {}, 10).map((event) => event.seq)).toEqual([11])
   })
 })
+
+it('events of several projects come in their one order, however many there are of one of them', () => {
+  for (let at = 0; at < 40; at += 1) append('app.updated', { project_id: at % 4 === 3 ? 'prj_b' : 'prj_a' })
+  append('app.created', { project_id: 'prj_c' })
+  append('app.created', { project_id: null })
+  const seen: number[] = []
+  const filter = { in_projects: ['prj_c', 'prj_b', 'prj_none'] }
+  for (;;) {
+    const page = events.after(seen.at(-1) ?? 0, filter, 3)
+    if (page.length === 0) break
+    seen.push(...page.map(({ seq }) => seq))
+  }
+  expect(seen).toEqual([4, 8, 12, 16, 20, 24, 28, 32, 36, 40, 41])
+  expect(events.page(filter, 2, 0)).toMatchObject({ total: 11, rows: [{ seq: 41 }, { seq: 40 }] })
+  expect(events.page({ in_projects: 'all' }, 1, 0).total).toBe(41)
+})

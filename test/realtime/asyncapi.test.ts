@@ -33,7 +33,14 @@ describe('the AsyncAPI document', () => {
     expect(document.asyncapi).toBe('3.0.0')
     const titles = Object.values<any>(document.channels).map(({ title }) => title)
     expect(titles).toEqual(
-      expect.arrayContaining(['apps/:id', 'apps/:id/logs', 'deployments/:id', 'projects/:id', 'system']),
+      expect.arrayContaining([
+        'apps/:id',
+        'apps/:id/logs',
+        'deployments/:id',
+        'projects',
+        'projects/:id',
+        'system',
+      ]),
     )
     expect(new Set(Object.values<any>(document.channels).map(({ address }) => address))).toEqual(
       new Set(['/api/ws']),

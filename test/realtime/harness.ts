@@ -1,5 +1,5 @@
 import { join } from 'node:path'
-import type { Actor, ProjectRole } from '#server/kernel/access'
+import { type Actor, type ProjectRole, visibleProjects } from '#server/kernel/access'
 import { ApiError } from '#server/kernel/errors'
 import { createEvents, type NewEvent } from '#server/kernel/events'
 import { createDeploymentLogs } from '#server/deployments/logs'
@@ -110,6 +110,11 @@ export function createRealtimeBench() {
     },
     { name: 'nodes/:id', kind: 'events', exists: () => true, events: (node_id) => ({ node_id }) },
     { name: 'projects/:id', kind: 'events', noun: 'project', events: (project_id) => ({ project_id }) },
+    {
+      name: 'projects',
+      kind: 'events',
+      events: (_id, actor) => ({ in_projects: visibleProjects(actor) ?? 'all' }),
+    },
     { name: 'system', kind: 'events', access: 'admin', events: () => ({}) },
   ]
   const ports: RealtimePorts = {

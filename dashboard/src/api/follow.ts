@@ -3,8 +3,6 @@ import { type Frame, listen, onReopened, onShut } from './live.ts'
 import { refresh } from './queries.ts'
 import type { Me } from './session.ts'
 
-/** Most channels that one connection may have, less some for logs and single pages. */
-const MOST_PROJECTS = 80
 /** Events of one moment are answered by one round of questions. */
 const TOGETHER_MS = 150
 /** How long a round may hold up the next one: a question that is asked anew gives up the answer before. */
@@ -39,9 +37,7 @@ function gather({ type }: Frame): void {
  * @param look hears that the session may have ended.
  */
 export function followEverything(me: Me, reread: () => void, look: () => void): () => void {
-  const names =
-    me.role === 'admin' ? ['system'] : me.projects.slice(0, MOST_PROJECTS).map(({ id }) => `projects/${id}`)
-  const ends = [...names, 'account'].map((name) => listen(name, gather))
+  const ends = [me.role === 'admin' ? 'system' : 'projects', 'account'].map((name) => listen(name, gather))
   ends.push(
     listen('account', ({ type }) => {
       if (type.startsWith('member.') || type.startsWith('project.')) reread()
