@@ -1,5 +1,14 @@
 import { describe, expect, it } from 'vitest'
-import { appendLines, asText, gravityFilter, levelOf, type LogEntry, matcherOf, MOST_LINES } from '@/lib/log'
+import {
+  appendLines,
+  asText,
+  gravityFilter,
+  levelOf,
+  type LogEntry,
+  matcherOf,
+  MOST_CHARACTERS,
+  MOST_LINES,
+} from '@/lib/log'
 
 const entry = (text: string, key = text): LogEntry => ({
   key,
@@ -43,6 +52,22 @@ describe('a log', () => {
     )
     appendLines(lines, [entry('newest')])
     expect([lines.length, lines[0]!.key, lines.at(-1)!.text]).toEqual([MOST_LINES, '1', 'newest'])
+  })
+  it('keeps no more text than a page can hold, of lines however long', () => {
+    const lines: LogEntry[] = []
+    const long = 'x'.repeat(MOST_CHARACTERS / 64)
+    const held = () => lines.reduce((sum, { text }) => sum + text.length, 0)
+    for (let at = 0; at < 200; at += 1) appendLines(lines, [entry(long, String(at))])
+    expect(held()).toBeLessThanOrEqual(MOST_CHARACTERS)
+    expect([held() > MOST_CHARACTERS / 2, lines.at(-1)!.key]).toEqual([true, '199'])
+    // Another log in the same page.
+    lines.length = 0
+    for (let at = 0; at < 60; at += 1) appendLines(lines, [entry(long, String(at))])
+    expect(lines).toHaveLength(60)
+    // Older ones, which were asked for, count as well.
+    lines.unshift(...Array.from({ length: 60 }, (_, at) => entry(long, `older ${at}`)))
+    appendLines(lines, [entry(long, 'newest')])
+    expect([held() <= MOST_CHARACTERS, lines.at(-1)!.key]).toEqual([true, 'newest'])
   })
   it('is saved as plain text', () => {
     expect(asText([entry('\u001b[32mready\u001b[0m')])).toBe('2026-03-01T12:00:00.000Z web ready')

@@ -54,10 +54,35 @@ export function gravityFilter(least: string): ((entry: LogEntry) => boolean) | u
 /** Most lines that a page keeps; the oldest go first. */
 export const MOST_LINES = 200_000
 
-/** Adds lines to the end, in place, and drops the oldest beyond the limit. */
+/** Most text of them all: of an app that prints lines of many kilobytes, fewer lines are kept. */
+export const MOST_CHARACTERS = 128 * 1024 * 1024
+/** What goes at once where there is too much text, so that not every line moves all others. */
+const ROOM = MOST_CHARACTERS / 16
+/** Text of each log, and of how many lines it was counted: whoever changes the lines otherwise has it counted anew. */
+const texts = new WeakMap<readonly LogEntry[], { lines: number; characters: number }>()
+
+function charactersOf(lines: readonly LogEntry[]): number {
+  const known = texts.get(lines)
+  if (known?.lines === lines.length) return known.characters
+  return lines.reduce((sum, { text }) => sum + text.length, 0)
+}
+
+/** Adds lines to the end, in place, and drops the oldest beyond the limits. */
 export function appendLines(lines: LogEntry[], added: readonly LogEntry[]): void {
-  for (const line of added) lines.push(line)
-  if (lines.length > MOST_LINES) lines.splice(0, lines.length - MOST_LINES)
+  let characters = charactersOf(lines)
+  for (const line of added) {
+    lines.push(line)
+    characters += line.text.length
+  }
+  let dropped = Math.max(0, lines.length - MOST_LINES)
+  for (let at = 0; at < dropped; at += 1) characters -= lines[at]!.text.length
+  const most = characters > MOST_CHARACTERS ? MOST_CHARACTERS - ROOM : characters
+  while (characters > most && dropped < lines.length - 1) {
+    characters -= lines[dropped]!.text.length
+    dropped += 1
+  }
+  if (dropped > 0) lines.splice(0, dropped)
+  texts.set(lines, { lines: lines.length, characters })
 }
 
 /** A log as a file. */
