@@ -1,14 +1,13 @@
-import { type MaybeRefOrGetter, onScopeDispose, ref, toValue, watch } from 'vue'
+import { type MaybeRefOrGetter, ref, toValue, watch } from 'vue'
 import { answerOf, api, type Schemas } from '@/api/client'
 import { useChannel } from '@/api/follow'
 import { GAP } from '@/api/live'
+import { useGathered } from '@/lib/gathered'
 import { appendLines, asText, LEVELS, type LogEntry } from '@/lib/log'
 import { readRange } from '../log-range.ts'
 
 /** Lines of one answer. */
 const PAGE = 2000
-/** Lines of one moment are drawn together. */
-const TOGETHER_MS = 80
 
 export type LogType = 'runtime' | 'access'
 /** What is asked for; empty texts ask for everything. */
@@ -50,11 +49,15 @@ export function useAppLog(id: MaybeRefOrGetter<string>, filter: () => LogFilter,
     const { seq, at, text, source, stream, level } = one
     return { key: String(seq), at, text, source: shorten(source), stream, level }
   }
-  const flush = () => {
+  const soon = useGathered(() => {
     if (waiting.length === 0) return
     appendLines(lines, waiting)
     waiting = []
     version.value += 1
+  })
+  const add = (entry: LogEntry) => {
+    waiting.push(entry)
+    soon()
   }
   const ask = async (more: { before?: number; after?: number } = {}): Promise<Line[]> => {
     const query = { ...queryOf(filter()), ...more, tail: PAGE }
@@ -122,17 +125,15 @@ export function useAppLog(id: MaybeRefOrGetter<string>, filter: () => LogFilter,
   useChannel(
     channel,
     ({ type: what, data }) => {
-      if (what === GAP) waiting.push(gapOf(lines.length + waiting.length))
+      if (what === GAP) add(gapOf(lines.length + waiting.length))
       if (what !== 'log') return
       const one = data as Line
       const { q } = filter()
       if (q && !one.text.toLowerCase().includes(q.toLowerCase())) return
-      waiting.push(entryOf(one))
+      add(entryOf(one))
     },
     () => cursor.value,
   )
-  const timer = setInterval(flush, TOGETHER_MS)
-  onScopeDispose(() => clearInterval(timer))
   watch([() => toValue(id), () => JSON.stringify(filter())], read, { immediate: true })
   return { lines: lines as readonly LogEntry[], version, error, busy, has_older, read, readAll, readOlder }
 }

@@ -1,10 +1,10 @@
-import { type MaybeRefOrGetter, onScopeDispose, ref, toValue, watch } from 'vue'
+import { type MaybeRefOrGetter, ref, toValue, watch } from 'vue'
 import { answerOf, api, type Schemas } from '@/api/client'
 import { useChannel } from '@/api/follow'
+import { useGathered } from '@/lib/gathered'
 import { appendLines, type LogEntry } from '@/lib/log'
 import { nextTask } from '@/lib/tasks'
 
-const TOGETHER_MS = 80
 /** Lines of one answer, which is read in one piece; a longer log comes in several. */
 const PAGE = 4000
 /** Lines that are taken in without a break. */
@@ -43,6 +43,7 @@ export function useDeploymentLog(id: MaybeRefOrGetter<string>) {
     waiting = []
     version.value += 1
   }
+  const soon = useGathered(flush)
   async function read() {
     const deployment = toValue(id)
     channel.value = undefined
@@ -73,12 +74,12 @@ export function useDeploymentLog(id: MaybeRefOrGetter<string>) {
   useChannel(
     channel,
     ({ type, data }) => {
-      if (type === 'log') take(data as Line)
+      if (type !== 'log') return
+      take(data as Line)
+      soon()
     },
     () => `999999999999999.${last}`,
   )
-  const timer = setInterval(flush, TOGETHER_MS)
-  onScopeDispose(() => clearInterval(timer))
   watch(() => toValue(id), read, { immediate: true })
   return { lines: lines as readonly LogEntry[], version, error, read }
 }
