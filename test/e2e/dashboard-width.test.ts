@@ -1,6 +1,6 @@
 import type { Browser } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { enter } from '#test/support/cast'
+import { enter, join } from '#test/support/cast'
 import { ADMIN, type Portreeve, startPortreeve } from '#test/support/portreeve'
 import { launch, type Look, visit } from './support/browser.ts'
 
@@ -110,6 +110,136 @@ describe('at 375 pixels', () => {
     const text = page.getByText('are kept', { exact: false }).first()
     await text.waitFor()
     expect((await text.boundingBox())!.width).toBeGreaterThan(150)
+    await context.close()
+  })
+})
+
+describe('what is typed', () => {
+  it('is not thrown away by a click beside the form, and a form that nobody typed into closes by one', async () => {
+    const { page, open, context } = await visit(browser, portreeve, LAPTOP, cookie)
+    await open('/ssh-keys')
+    const dialog = page.getByRole('dialog')
+    const begin = () => page.getByRole('main').getByRole('button', { name: 'Add key' }).first().click()
+    await begin()
+    await dialog.waitFor()
+    await page.mouse.click(5, 5)
+    await dialog.waitFor({ state: 'detached' })
+    await begin()
+    await dialog.getByLabel('Name').fill('deploy key')
+    await page.mouse.click(5, 5)
+    expect(await dialog.getByLabel('Name').inputValue()).toBe('deploy key')
+    // What an input method composes ends with Escape, too.
+    await dialog.getByLabel('Name').evaluate((field) => {
+      const composed = { key: 'Escape', isComposing: true, bubbles: true, cancelable: true }
+      field.dispatchEvent(new KeyboardEvent('keydown', composed))
+    })
+    expect(await dialog.getByLabel('Name').inputValue()).toBe('deploy key')
+    await page.keyboard.press('Escape')
+    await dialog.waitFor({ state: 'detached' })
+    await context.close()
+  })
+  it('as a text of variables waits for the text that is there, and a text that cannot be read breaks no page', async () => {
+    const { page, open, context } = await visit(browser, portreeve, LAPTOP, cookie)
+    await portreeve.call('POST', `/api/apps/${app_id}/env`, { key: 'WHO', value: 'world' })
+    let [asked, answer] = [0, () => {}]
+    const held = new Promise<void>((done) => (answer = done))
+    await page.route('**/env/export*', async (route) => {
+      asked += 1
+      if (asked === 1) return route.abort('failed')
+      await held
+      await route.continue()
+    })
+    await open(`/apps/${app_id}/variables`)
+    await page.getByRole('button', { name: 'Edit as text' }).click()
+    const dialog = page.getByRole('dialog')
+    await dialog.getByRole('button', { name: 'Try again' }).click()
+    await dialog.getByRole('status', { name: 'Loading' }).waitFor()
+    expect(await dialog.getByRole('textbox').count()).toBe(0)
+    answer()
+    await dialog.getByRole('textbox').getByText('WHO').waitFor()
+    await context.close()
+  })
+  it('or chosen and refused is not shown as if it were so', async () => {
+    await join(portreeve, 'grace', 'outsider')
+    const { page, open, context } = await visit(browser, portreeve, LAPTOP, cookie)
+    await page.route('**/api/team/members/*', (route) =>
+      route.fulfill({
+        status: 409,
+        json: { error: { code: 'CONFLICT', message: 'It cannot be changed now.' } },
+      }),
+    )
+    await open('/team')
+    const role = page.getByLabel('Role of grace')
+    await role.selectOption('Admin')
+    await page.getByText('It cannot be changed now.').waitFor()
+    expect(await role.inputValue()).toBe('member')
+    await context.close()
+  })
+})
+
+describe('what others wrote', () => {
+  /** Turns the order of the letters after it. */
+  const TURN = '\u202e'
+
+  it('does not turn a change of a value around: what is before stands before what is after', async () => {
+    const { page, open, context } = await visit(browser, portreeve, LAPTOP, cookie)
+    await page.route(`**/api/apps/${app_id}`, async (route) => {
+      const answer = await route.fetch()
+      const { data } = await answer.json()
+      await route.fulfill({ json: { data: { ...data, needs_redeploy: true, live_deployment_id: 'dep_1' } } })
+    })
+    await page.route('**/changes', (route) =>
+      route.fulfill({
+        json: { data: [{ key: 'env.LIMIT', secret: false, before: `${TURN}100`, after: '200' }] },
+      }),
+    )
+    await open(`/apps/${app_id}`)
+    await page.getByRole('button', { name: 'Review' }).click()
+    const left = async (tag: string) => (await page.getByRole('dialog').locator(tag).boundingBox())!.x
+    await page.getByRole('dialog').locator('ins').waitFor()
+    expect(await left('del')).toBeLessThan(await left('ins'))
+    await context.close()
+  })
+  it('in a log is read in the order of its letters, with what was hidden named, and copied as it is', async () => {
+    const { page, open, context } = await visit(browser, portreeve, LAPTOP, cookie)
+    const text = `deploy ${TURN}deliaf`
+    await page.route('**/logs?*', (route) =>
+      route.fulfill({
+        json: {
+          data: [
+            {
+              seq: 1,
+              at: '2026-01-01T00:00:00.000Z',
+              stream: 'stdout',
+              level: 'info',
+              source: 'web.0',
+              text,
+            },
+          ],
+        },
+      }),
+    )
+    await open(`/apps/${app_id}/logs`)
+    const line = page.getByRole('log').getByText('deploy')
+    await line.waitFor()
+    const found = await line.evaluate((first) => {
+      const whole = first.closest('span:has(> span)')!
+      const letters = whole.lastElementChild!.firstChild!
+      const range = document.createRange()
+      const places = [...letters.textContent!].map((_, at) => {
+        range.setStart(letters, at)
+        range.setEnd(letters, at + 1)
+        return range.getBoundingClientRect().left
+      })
+      getSelection()!.selectAllChildren(whole)
+      const mark = whole.querySelector('[data-mark]')!
+      return {
+        is_in_order: places.every((place, at) => at === 0 || place > places[at - 1]!),
+        copied: getSelection()!.toString(),
+        named: getComputedStyle(mark, '::before').content,
+      }
+    })
+    expect(found).toEqual({ is_in_order: true, copied: text, named: '"RLO"' })
     await context.close()
   })
 })

@@ -1,6 +1,7 @@
+import { type Part, partsOf } from './hidden.ts'
+
 /** A run of text of one look. Colours are names of our own palette, never values of the sender's. */
-export interface Token {
-  text: string
+export interface Token extends Part {
   colour?: Colour
   bold?: boolean
   dim?: boolean
@@ -9,7 +10,7 @@ export interface Token {
 }
 export const COLOURS = ['black', 'red', 'green', 'yellow', 'blue', 'magenta', 'cyan', 'white'] as const
 export type Colour = (typeof COLOURS)[number]
-type Look = Omit<Token, 'text'>
+type Look = Omit<Token, keyof Part>
 
 // Control sequences: colours are read, everything else (links, titles, the clipboard, the cursor) is dropped.
 const SEQUENCE =
@@ -68,12 +69,12 @@ export const afterReturns = (line: string): string => {
 /** Takes a line apart into runs of text; never makes markup of it. */
 export function parseAnsi(line: string): Token[] {
   const text = afterReturns(line)
-  if (!CONTROL.test(text)) return text === '' ? [] : [{ text }]
+  if (!CONTROL.test(text)) return partsOf(text)
   const tokens: Token[] = []
   let look: Look = {}
   let from = 0
   const push = (part: string) => {
-    if (part !== '') tokens.push({ text: part, ...look })
+    for (const one of partsOf(part)) tokens.push({ ...one, ...look })
   }
   for (const found of text.matchAll(SEQUENCE)) {
     push(text.slice(from, found.index))
