@@ -112,6 +112,73 @@ describe('at 375 pixels', () => {
     expect((await text.boundingBox())!.width).toBeGreaterThan(150)
     await context.close()
   })
+  it('no name, branch or command without a place to break makes a page scroll sideways', async () => {
+    const { page, open, context } = await visit(browser, portreeve, PHONE, cookie)
+    const image = 'registry.invalid/nothing:1'
+    const made = await portreeve.call('POST', '/api/apps', { name: 'longest', image })
+    const { id } = made.body.data.latest_deployment
+    const name = 'w'.repeat(63)
+    await page.route(/\/api\/apps(\/app_\w+)?(\?.*)?$/, async (route) => {
+      const answer = await route.fetch()
+      const { data, ...rest } = await answer.json()
+      const named = Array.isArray(data) ? data.map((one) => ({ ...one, name })) : { ...data, name }
+      await route.fulfill({ json: { ...rest, data: named } })
+    })
+    await page.route(`**/api/deployments/${id}`, async (route) => {
+      const answer = await route.fetch()
+      const { data } = await answer.json()
+      const explanation = [{ field: 'start_command', value: 'x'.repeat(400), source: 'Procfile' }]
+      const plan = { ...data.plan, explanation }
+      await route.fulfill({ json: { data: { ...data, branch: 'b'.repeat(255), plan } } })
+    })
+    for (const path of ['/', `/deployments/${id}`, `/apps/${app_id}/settings`]) {
+      await open(path)
+      await page.getByText(name).first().waitFor({ state: 'attached' })
+      const overhang = await page.evaluate(() => document.documentElement.scrollWidth - window.innerWidth)
+      expect([path, overhang]).toEqual([path, 0])
+    }
+    await context.close()
+  })
+})
+
+describe('what is chosen', () => {
+  it('as who is told of an alert is a webhook by its name, and one that the reader does not see stays', async () => {
+    const webhook = async (name: string) => {
+      const config = { url: `https://example.com/${name}` }
+      const body = { name, kind: 'notification', provider: 'generic', config }
+      return (await portreeve.call('POST', '/api/webhooks', body)).body.data.id as string
+    }
+    const [operators, others] = [await webhook('operators'), await webhook('others')]
+    const channelsOf = async (name: string) => {
+      const { body } = await portreeve.call('GET', '/api/monitoring/alerts')
+      return body.data.find((rule: { name: string }) => rule.name === name).channels
+    }
+    const { page, open, context } = await visit(browser, portreeve, LAPTOP, cookie)
+    await open('/monitoring/alerts?new=1')
+    const dialog = page.getByRole('dialog')
+    const told = dialog.getByRole('group', { name: 'Who is told' })
+    await told.getByText('Every webhook that asks for alert.*').waitFor()
+    await dialog.getByLabel('Name').fill('Slow answers')
+    await told.getByLabel('operators').check()
+    await told.getByLabel('others').check()
+    await dialog.getByRole('button', { name: 'Add rule' }).click()
+    await dialog.waitFor({ state: 'detached' })
+    expect(new Set(await channelsOf('Slow answers'))).toEqual(new Set([operators, others]))
+    await page.route('**/api/webhooks?*', async (route) => {
+      const answer = await route.fetch()
+      const { data } = await answer.json()
+      const seen = data.filter(({ id }: { id: string }) => id !== others)
+      await route.fulfill({ json: { data: seen, total: seen.length, pages: 1 } })
+    })
+    await open('/monitoring/alerts')
+    await page.getByRole('button', { name: 'Edit Slow answers' }).click()
+    expect(await told.getByLabel(`${others} (not among yours)`).isChecked()).toBe(true)
+    await told.getByLabel('operators').uncheck()
+    await dialog.getByRole('button', { name: 'Save' }).click()
+    await dialog.waitFor({ state: 'detached' })
+    expect(await channelsOf('Slow answers')).toEqual([others])
+    await context.close()
+  })
 })
 
 describe('what is typed', () => {
