@@ -33,6 +33,12 @@ export const momentOf = (text: string | undefined): string | undefined => {
   return Number.isNaN(time) ? undefined : new Date(time).toISOString()
 }
 
+/** The same of a moment that the address holds; empty while it holds none. */
+export const fieldOfMoment = (text: string | undefined): string => {
+  const moment = momentOf(text)
+  return moment ? timeField(moment) : ''
+}
+
 /** `14:03:07.512`, for lines of a log. */
 export const clockTime = (iso: string): string => {
   const at = new Date(iso)

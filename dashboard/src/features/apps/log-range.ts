@@ -1,4 +1,4 @@
-import { momentOf } from '@/lib/format'
+import { fieldOfMoment, momentOf } from '@/lib/format'
 
 const HOUR_MS = 3_600_000
 
@@ -15,11 +15,21 @@ export interface Range {
   until?: string
 }
 
-/** Reads `24` (hours up to now) and `2026-03-01T12:00~2026-03-01T13:00`, either side of which may be missing. */
+/** Reads `24` (hours up to now) and `2026-03-01T12:00:00.000Z~…`, either side of which may be missing. */
 export function readRange(text: string, now: number): Range {
   if (text === '' || text === 'own') return {}
   if (/^\d+$/.test(text)) return { since: new Date(now - Number(text) * HOUR_MS).toISOString() }
   const [from, to] = text.split('~')
   const [since, until] = [momentOf(from), momentOf(to)]
   return { ...(since ? { since } : {}), ...(until ? { until } : {}) }
+}
+
+const sidesOf = (text: string): string[] => (text.includes('~') ? text.split('~') : ['', ''])
+/** What the two fields show of a range, on the reader's own clock. */
+export const fieldsOf = (text: string): string[] => sidesOf(text).map(fieldOfMoment)
+/** A range with another side. It holds moments, which are the same for whoever its address is passed on to. */
+export function withSide(text: string, side: number, typed: string): string {
+  const sides = sidesOf(text)
+  sides[side] = momentOf(typed) ?? ''
+  return sides.join('~')
 }
