@@ -566,6 +566,9 @@ describe('the dashboard', () => {
       if (!session.current) await portreeve.call('DELETE', `/api/auth/sessions/${session.id}`)
     // The socket hears of the end: nobody has to try to save first.
     const dialog = page.getByRole('dialog', { name: 'Log in again' })
+    // The address is known; typed into its field, the password would be read by whoever stands by.
+    const isFocused = (field: HTMLElement) => field === document.activeElement
+    await expect.poll(() => dialog.getByLabel('Password').evaluate(isFocused)).toBe(true)
     await dialog.getByLabel('Password').fill(ADMIN.password)
     await dialog.getByRole('button', { name: 'Log in' }).click()
     await dialog.waitFor({ state: 'detached' })
