@@ -42,14 +42,33 @@ describe('a form', () => {
     const server = ref({ name: 'shop', branch: 'main' })
     const { draft } = open(newKey(), () => server.value)
     draft.value!.name = 'typed'
-    server.value = { name: 'shop', branch: 'dev' }
+    server.value = { name: 'store', branch: 'main' }
     await nextTick()
     expect(draft.value).toEqual({ name: 'typed', branch: 'main' })
     expect([draft.dirty, draft.stale]).toEqual([true, true])
     expect(draft.changes()).toEqual({ name: 'typed' })
     draft.reset()
-    expect(draft.value).toEqual({ name: 'shop', branch: 'dev' })
+    expect(draft.value).toEqual({ name: 'store', branch: 'main' })
     expect(draft.dirty).toBe(false)
+  })
+  it('has what another person changed in the fields that were not edited: saving the whole takes nothing back', async () => {
+    const key = newKey()
+    const server = ref({ name: 'shop', replicas: 1, paths: ['a'] })
+    const { draft, leave } = open(key, () => server.value)
+    draft.value!.name = 'typed'
+    server.value = { name: 'shop', replicas: 5, paths: ['a', 'b'] }
+    await nextTick()
+    expect(draft.value).toEqual({ name: 'typed', replicas: 5, paths: ['a', 'b'] })
+    expect([draft.dirty, draft.stale, draft.changes()]).toEqual([true, false, { name: 'typed' }])
+    // Also what changed while the page was left.
+    await nextTick()
+    leave()
+    const later = open(key, () => ({ name: 'shop', replicas: 7, paths: [] as string[] }))
+    expect(later.draft.value).toEqual({ name: 'typed', replicas: 7, paths: [] })
+    later.leave()
+    // What somebody else wrote in the same words is no change any more.
+    const same = open(key, () => ({ name: 'typed', replicas: 7, paths: [] as string[] }))
+    expect([same.draft.dirty, same.draft.stale]).toEqual([false, false])
   })
   it('keeps what was typed when its page is left and opened again', async () => {
     const key = newKey()

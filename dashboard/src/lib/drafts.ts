@@ -45,8 +45,29 @@ function remembered(key: string): Draft | undefined {
 const copy = <T>(value: T): T => JSON.parse(JSON.stringify(value)) as T
 
 /**
+ * Takes into a draft what the server says by now, field by field: what was not edited is as the server has it, so
+ * that saving the others does not put it back. An edited field keeps what it began from, by which it is known that
+ * somebody else has changed it, too.
+ */
+function follow(draft: Draft, given: string): Draft {
+  const now = JSON.parse(given) as Record<string, unknown>
+  const base = JSON.parse(draft.base) as Record<string, unknown>
+  const value = draft.value as Record<string, unknown>
+  const same = (a: unknown, b: unknown) => JSON.stringify(a) === JSON.stringify(b)
+  const isEdited = (field: string) =>
+    field in value && !same(value[field], base[field]) && !same(value[field], now[field])
+  const fields = Object.keys(now)
+  return {
+    base: JSON.stringify(
+      Object.fromEntries(fields.map((field) => [field, isEdited(field) ? base[field] : now[field]])),
+    ),
+    value: Object.fromEntries(fields.map((field) => [field, (isEdited(field) ? value : now)[field]])),
+  }
+}
+
+/**
  * A form over something of the server's. What arrives from the server never writes into a field that has been
- * edited: then the form is `stale` and says so.
+ * edited; where somebody else has changed that one, too, the form is `stale` and says so.
  * @param key names the form, together with what it is about: `app_…/settings`.
  * @param source what the server says; undefined while it is loading.
  * @param secret fields that are never kept beyond this page; `all`: it ends with the page as a whole.
@@ -73,7 +94,10 @@ export function useDraft<T extends object>(
   watch(
     [given, () => toValue(key)],
     () => {
-      if (given.value !== undefined && !dirty.value) reset()
+      if (given.value === undefined) return
+      if (!dirty.value) return reset()
+      if (given.value !== current.value!.base)
+        drafts.set(toValue(key), follow(current.value!, given.value))
     },
     { immediate: true },
   )
@@ -98,7 +122,7 @@ export function useDraft<T extends object>(
     value: computed(() => current.value?.value as T | undefined),
     /** Whether something was edited. */
     dirty,
-    /** Whether the server's state changed while it was being edited. */
+    /** Whether a field that was edited has changed on the server meanwhile. */
     stale,
     /** Fields that were edited, with their values. */
     changes: () => {
