@@ -96,8 +96,7 @@ export function useDraft<T extends object>(
     () => {
       if (given.value === undefined) return
       if (!dirty.value) return reset()
-      if (given.value !== current.value!.base)
-        drafts.set(toValue(key), follow(current.value!, given.value))
+      if (given.value !== current.value!.base) drafts.set(toValue(key), follow(current.value!, given.value))
     },
     { immediate: true },
   )
