@@ -18,7 +18,8 @@ export default defineNitroConfig({
   modules: [endpoints, commandLine, dashboard, lean, sameBuild],
   // Bundled, they lose what nobody calls.
   externals: { inline: ['valibot', 'tldts'] },
-  // What the Node that runs it knows is left as it is written: by itself, it would be rewritten for one of 2019.
+  // What the Node that runs it knows is left as it is written: by itself, it would be rewritten for
+  // one of 2019.
   esbuild: { options: { target: 'node22' } },
   experimental: { tasks: true, websocket: true },
   // Each wakes what the modules declare for it, whose own patterns say when.

@@ -2,8 +2,8 @@ import { relative } from 'node:path'
 import { BaseSequencer, type TestSpecification } from 'vitest/node'
 
 /**
- * Seconds that files took beside the other lanes, where they are far from the usual ones: what a run tells in its
- * last lines. Wrong numbers only make one lane wait for the other.
+ * Seconds that files took beside the other lanes, where they are far from the usual ones: what a
+ * run tells in its last lines. Wrong numbers only make one lane wait for the other.
  */
 const SECONDS: Record<string, number> = {
   'test/e2e/backups.test.ts': 143,
@@ -51,8 +51,8 @@ const SECONDS: Record<string, number> = {
 const USUAL_S = 8
 
 /**
- * Which of `files` the lane `index` (from 1) of `count` runs: the longest first, each to the lane that has least
- * to do so far. The same for every lane that is given the same files.
+ * Which of `files` the lane `index` (from 1) of `count` runs: the longest first, each to the lane
+ * that has least to do so far. The same for every lane that is given the same files.
  */
 export function laneOf(files: readonly string[], index: number, count: number, known = SECONDS): string[] {
   const seconds = (file: string) => known[file] ?? USUAL_S

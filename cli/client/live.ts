@@ -42,8 +42,8 @@ function connect(
 }
 
 /**
- * Hears a channel until `signal` ends it. A lost connection is opened again after an ever longer wait, and goes
- * on after the last message that was heard.
+ * Hears a channel until `signal` ends it. A lost connection is opened again after an ever longer
+ * wait, and goes on after the last message that was heard.
  * @param stillThere asked whenever a connection has ended; throws where there is nothing to hear any more.
  */
 export async function listen(

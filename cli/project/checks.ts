@@ -210,8 +210,8 @@ export async function refusalsOf(
 
 const SOURCES = ['source', 'git_url', 'image', 'dockerfile', 'compose']
 /**
- * What of a move is about an app that is there already and comes from elsewhere: what moves in replaces nobody's app,
- * while a call that goes on where one broke off finds what that one made.
+ * What of a move is about an app that is there already and comes from elsewhere: what moves in
+ * replaces nobody's app, while a call that goes on where one broke off finds what that one made.
  */
 export const clashesOf = (changes: readonly Change[]): Refusals =>
   new Map(

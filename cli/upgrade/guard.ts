@@ -91,14 +91,16 @@ export function confirmTrial(data_directory: string, build: string): void {
 }
 
 /**
- * What a start has to do with an upgrade, before it opens anything; the caller has the data directory. `go`: start;
- * `try`: start, and tell how it went; `back`: the program from before is in place again, so end, and it is started.
+ * What a start has to do with an upgrade, before it opens anything; the caller has the data
+ * directory. `go`: start; `try`: start, and tell how it went; `back`: the program from before is in
+ * place again, so end, and it is started.
  */
 export function guardStart(data_directory: string, build: string, at: At = nowhere): 'go' | 'try' | 'back' {
   let trial = readTrial(data_directory)
   if (!trial || trial.state === 'done' || trial.state === 'back') return 'go'
   if (!isTried(trial, build)) {
-    // The old program runs: either the new one was never put in place, or a way back was cut off at its end.
+    // The old program runs: either the new one was never put in place, or a way back was cut off at
+    // its end.
     if (trial.state === 'failed') writeTrial(data_directory, { ...trial, state: 'back' })
     return 'go'
   }

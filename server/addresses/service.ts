@@ -13,8 +13,8 @@ function publicAddress(): string | undefined {
 }
 
 /**
- * Every address of this host that others may use, without those of the link, of the machine itself and of its
- * containers.
+ * Every address of this host that others may use, without those of the link, of the machine itself
+ * and of its containers.
  */
 export const usableAddresses = (interfaces: ReturnType<typeof networkInterfaces>): string[] =>
   Object.entries(interfaces)
@@ -23,8 +23,8 @@ export const usableAddresses = (interfaces: ReturnType<typeof networkInterfaces>
     .flatMap(({ internal, address }) => (internal || /^(fe80:|169\.254\.)/i.test(address) ? [] : [address]))
 
 /**
- * The address that somebody else reaches this host at, as it stands in a URL: the one it listens on, else its
- * first. `install.sh` prints the same.
+ * The address that somebody else reaches this host at, as it stands in a URL: the one it listens
+ * on, else its first. `install.sh` prints the same.
  */
 export function reachedAt(host: string, interfaces: ReturnType<typeof networkInterfaces>): string {
   const own = usableAddresses(interfaces)
@@ -35,7 +35,8 @@ export function reachedAt(host: string, interfaces: ReturnType<typeof networkInt
 }
 
 /**
- * The IPv4 address of this host in its local network; undefined when it listens for itself only, or has none.
+ * The IPv4 address of this host in its local network; undefined when it listens for itself only, or
+ * has none.
  */
 export function localAddress(
   host: string,
@@ -53,8 +54,8 @@ export const addressDomain = (address: string | undefined): string =>
 const KEPT_MS = 1000
 
 /**
- * The interfaces of this host as they were at most a second ago. Each container is one more, the kernel lists them
- * all, and each request with a cookie asks.
+ * The interfaces of this host as they were at most a second ago. Each container is one more, the
+ * kernel lists them all, and each request with a cookie asks.
  */
 function createInterfaces(): typeof networkInterfaces {
   let known = networkInterfaces()
@@ -76,8 +77,8 @@ export function createAddresses(
   const address = publicAddress()
   const interfaces = createInterfaces()
   /**
-   * Where the dashboard is by somebody's word: the domain of the settings, which the edge serves over HTTPS,
-   * else the environment's.
+   * Where the dashboard is by somebody's word: the domain of the settings, which the edge serves
+   * over HTTPS, else the environment's.
    */
   const chosen_url = () => {
     const { dashboard_domain } = setting()
@@ -87,16 +88,16 @@ export function createAddresses(
   }
   return {
     /**
-     * What is chosen, by default in the settings, else the environment, else `<public address>.sslip.io`,
-     * else the same of the address in the local network, so that other machines of it reach the apps, else
-     * `localhost`.
+     * What is chosen, by default in the settings, else the environment, else `<public
+     * address>.sslip.io`, else the same of the address in the local network, so that other machines
+     * of it reach the apps, else `localhost`.
      */
     base_domain: (chosen: string | null = setting().base_domain) =>
       chosen ?? config.base_domain ?? addressDomain(address ?? localAddress(config.host, interfaces())),
     chosen_url,
     /**
-     * Where names of this installation should lead: what is public of this host, else, on a private network,
-     * all it has.
+     * Where names of this installation should lead: what is public of this host, else, on a private
+     * network, all it has.
      */
     of_server(): string[] {
       const own = usableAddresses(interfaces())

@@ -79,8 +79,9 @@ export function createArchives({ secrets, version, destinations, projectName }: 
         })
       }),
     /**
-     * Writes what another installation needs to know, beside the archive. Throws where that is not: its destination
-     * may have become another place while it was written, and what it is the last copy of is deleted after this.
+     * Writes what another installation needs to know, beside the archive. Throws where that is not:
+     * its destination may have become another place while it was written, and what it is the last
+     * copy of is deleted after this.
      */
     describe: (row: BackupRow, subject: Pick<Subject, 'apps'>): Promise<void> =>
       using(row, async (store) => {
@@ -133,8 +134,8 @@ export function createArchives({ secrets, version, destinations, projectName }: 
       }
     },
     /**
-     * The archive as it lies at its destination, as long as it was written: its length is promised by then, and what
-     * goes on after it would be taken for the answer to another request.
+     * The archive as it lies at its destination, as long as it was written: its length is promised
+     * by then, and what goes on after it would be taken for the answer to another request.
      */
     async *raw(row: BackupRow, range?: { start: number; end: number }): AsyncGenerator<Uint8Array> {
       const store = destinations.open(row.destination_id)

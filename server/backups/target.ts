@@ -56,8 +56,8 @@ export interface RestoreRequest {
 }
 
 /**
- * One kind of thing that can be backed up. A restore has two halves: `prepare` puts the data beside what is
- * there, and only `activate` changes what serves.
+ * One kind of thing that can be backed up. A restore has two halves: `prepare` puts the data beside
+ * what is there, and only `activate` changes what serves.
  */
 export interface BackupTarget {
   kind: Target
@@ -67,13 +67,13 @@ export interface BackupTarget {
   /** Throws 409 when it cannot be read now. */
   requireReadable(id: string | null): void
   /**
-   * Lanes of the job that makes the copy, where work on something else must not come in between; none for one of
-   * its own.
+   * Lanes of the job that makes the copy, where work on something else must not come in between;
+   * none for one of its own.
    */
   lanes?(id: string | null, options: { pause_app: boolean }): readonly string[]
   /**
-   * The copy; a database's is consistent although it goes on working. Throws, also while it is read.
-   * `work_id` names what is made on the way.
+   * The copy; a database's is consistent although it goes on working. Throws, also while it is
+   * read. `work_id` names what is made on the way.
    */
   dump(id: string | null, options: DumpOptions, signal: AbortSignal): Promise<Dump>
   /** Removes what `dump` left when the process ended in the middle of it. */

@@ -11,8 +11,8 @@ export interface BuildsDomain extends Detection {
   /** Loads what a detection needs, since a source of an app is on its way that will be looked at. */
   prepareDetection(app_id: string): void
   /**
-   * A user's Dockerfile as it may be built. Throws Fatal when it would make the engine fetch from where this server
-   * may not connect to, or read an image of another app.
+   * A user's Dockerfile as it may be built. Throws Fatal when it would make the engine fetch from
+   * where this server may not connect to, or read an image of another app.
    */
   checkDockerfile(dockerfile: string, options: SourceCheckOptions): Promise<CheckedDockerfile>
   /** Throws Fatal when the engine may not pull an image of this name. */

@@ -4,8 +4,8 @@ import { createExpansionMeter } from './dockerfile-expansion.ts'
 import { isPassedOver, readingsOf } from './dockerfile-words.ts'
 
 /**
- * What the engine itself would fetch for a Dockerfile: it does so from this machine's own network, past every
- * rule of a container.
+ * What the engine itself would fetch for a Dockerfile: it does so from this machine's own network,
+ * past every rule of a container.
  */
 export interface DockerfileSources {
   /** Addresses of `ADD`, such as `https://example.com/x.tar`. */
@@ -24,8 +24,8 @@ export interface DockerfileSources {
 
 const REMOTE = ['http://', 'https://', 'git://', 'ssh://', 'ftp://', 'git@']
 /**
- * Texts that one word and all words together may become, and characters of continued lines that are looked
- * at, before the file is too involved to be told.
+ * Texts that one word and all words together may become, and characters of continued lines that are
+ * looked at, before the file is too involved to be told.
  */
 const MAX_TEXTS = 500
 const MAX_ALL_TEXTS = 2000
@@ -34,9 +34,9 @@ const MAX_CHARACTERS = 4_000_000
 const MAX_PARSED = 64 * 1024
 
 /**
- * The instruction that would begin at a line, with what continues it. Every line is tried, also those inside
- * of another instruction or of a heredoc: reading too much refuses too much, reading differently than the
- * engine would let something pass.
+ * The instruction that would begin at a line, with what continues it. Every line is tried, also
+ * those inside of another instruction or of a heredoc: reading too much refuses too much, reading
+ * differently than the engine would let something pass.
  */
 function instructionAt(lines: readonly string[], from: number, escape: string): string {
   let text = ''
@@ -50,8 +50,8 @@ function instructionAt(lines: readonly string[], from: number, escape: string): 
 }
 
 /**
- * Every text that a word may become with the values that the file and the build arguments give its variables;
- * undefined when that cannot be told.
+ * Every text that a word may become with the values that the file and the build arguments give its
+ * variables; undefined when that cannot be told.
  */
 function expanded(word: string, values: ReadonlyMap<string, ReadonlySet<string>>): string[] | undefined {
   const open = [word]
@@ -78,8 +78,8 @@ function expanded(word: string, values: ReadonlyMap<string, ReadonlySet<string>>
 }
 
 /**
- * An address of `ADD` in which nothing before its path is left open; `unclear` when it could still become
- * one.
+ * An address of `ADD` in which nothing before its path is left open; `unclear` when it could still
+ * become one.
  */
 function judged(source: string): 'address' | 'unclear' | 'file' {
   const literal = source.split('$')[0]!.toLowerCase()
@@ -146,8 +146,9 @@ function parse(text: string): Read[] {
 }
 
 /**
- * Tells what is a stage where it is named. Only what comes later can name one: before, and where not both the parser
- * and the lines tell of it, the same word is an image, or the beginning of the id of one that belongs to somebody else.
+ * Tells what is a stage where it is named. Only what comes later can name one: before, and where
+ * not both the parser and the lines tell of it, the same word is an image, or the beginning of the
+ * id of one that belongs to somebody else.
  */
 function stagesIn(read: readonly Read[], parsed: readonly Read[]) {
   const nameOf = ({ rest }: Read) => /\sAS\s+([a-z][\w.-]*)\s*$/i.exec(rest)?.[1]?.toLowerCase()
@@ -171,8 +172,8 @@ function imagesOfFlag(flag: string): string[] {
 }
 
 /**
- * Reads what a Dockerfile lets the engine fetch, by a parser and by expressions that rather read too much
- * than too little. Throws RangeError for what is no Dockerfile. Pure.
+ * Reads what a Dockerfile lets the engine fetch, by a parser and by expressions that rather read
+ * too much than too little. Throws RangeError for what is no Dockerfile. Pure.
  */
 export function dockerfileSources(
   dockerfile: string,

@@ -30,8 +30,8 @@ function endOfList(text: string): number {
 }
 
 /**
- * What may be the words of a text without flags. Of a JSON list with something behind it some builders read the list,
- * and others no list at all.
+ * What may be the words of a text without flags. Of a JSON list with something behind it some
+ * builders read the list, and others no list at all.
  */
 function wordsOf(text: string, between: RegExp, escape: string): string[][] {
   const plain = text
@@ -58,8 +58,8 @@ function bySpaces(rest: string, escape: string): Words[] {
 }
 
 /**
- * As the builder does: a flag goes on to the next white space that is in no quotes and not escaped. New ones take the
- * word behind a flag without a value for its value.
+ * As the builder does: a flag goes on to the next white space that is in no quotes and not escaped.
+ * New ones take the word behind a flag without a value for its value.
  */
 function asBuilder(text: string, escape: string, has_values = false): Words[] {
   const flags: string[] = []
@@ -89,8 +89,8 @@ function asBuilder(text: string, escape: string, has_values = false): Words[] {
 }
 
 /**
- * Every way in which some builder takes an instruction apart. Old ones look at the bytes of flags one by one, of
- * which some count as white space within a letter.
+ * Every way in which some builder takes an instruction apart. Old ones look at the bytes of flags
+ * one by one, of which some count as white space within a letter.
  */
 export function readingsOf(rest: string, escape: string): Words[] {
   const readings = bySpaces(rest, escape)

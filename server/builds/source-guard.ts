@@ -56,8 +56,8 @@ export interface SourceGuardParts {
 }
 
 /**
- * Looks at what a build or a pull would make the engine fetch. The filter on the engine's process is what
- * holds; this is the second line, and says in a sentence what is wrong.
+ * Looks at what a build or a pull would make the engine fetch. The filter on the engine's process
+ * is what holds; this is the second line, and says in a sentence what is wrong.
  */
 export function createSourceGuard({ engine, policy, client, egress, registryAuth }: SourceGuardParts) {
   /** Whether the engine itself is kept from what is not public, at this moment. */
@@ -109,7 +109,8 @@ export function createSourceGuard({ engine, policy, client, egress, registryAuth
   }
 
   /**
-   * An image as its registry shows it without a login: one of that name may be here only because others have one.
+   * An image as its registry shows it without a login: one of that name may be here only because
+   * others have one.
    */
   async function openToAll(image: string, is_filtered: boolean, { onLog, signal }: SourceCheckOptions) {
     if (!is_filtered) await asFatal(() => checkRegistry(registryHost(image), signal))

@@ -111,7 +111,8 @@ export function createScheduler({ db, clock, events, jobs, log, repository, isAc
   }
 
   /**
-   * Times of a job that passed unseen, as far as they are counted, and the last of them; others are served meanwhile.
+   * Times of a job that passed unseen, as far as they are counted, and the last of them; others are
+   * served meanwhile.
    */
   const countMissed = async (job: CronJobRow, now: number): Promise<Missed> => {
     let count = 1

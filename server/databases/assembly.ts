@@ -189,7 +189,8 @@ export function createDatabasesDomain(base: Base, use: DatabaseNeeds) {
       return { ...live.spareOf(get(id)), volume_id }
     },
     /**
-     * The same for files of a server of another version: they are read by the release line that wrote them only.
+     * The same for files of a server of another version: they are read by the release line that
+     * wrote them only.
      */
     async spareSpecOf(id: string, volume_id: string, version: string, signal: AbortSignal) {
       const spec = { ...live.spareOf(get(id)), volume_id }

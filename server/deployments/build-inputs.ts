@@ -20,8 +20,9 @@ const declaredIn = (dockerfile: string): string[] =>
   [...dockerfile.matchAll(/^[ \t]*ARG[ \t]+([A-Za-z_]\w*)/gim)].map(([, name]) => name!)
 
 /**
- * Build variables of an app for a plan. A generated Dockerfile sets secrets from one mounted file before each
- * command of the repository; one of the repository asks for them by name: `RUN --mount=type=secret,id=KEY`.
+ * Build variables of an app for a plan. A generated Dockerfile sets secrets from one mounted file
+ * before each command of the repository; one of the repository asks for them by name: `RUN
+ * --mount=type=secret,id=KEY`.
  */
 export function buildInputs(context: DeployContext, app: DeployedApp, plan: BuildPlan): BuildInputs {
   const variables = context.ports.variables(app)
@@ -62,8 +63,8 @@ export const howToMount = (name: string): string =>
   `Give ${name} the scope “build” and read it from a mount: RUN --mount=type=secret,id=${name} … /run/secrets/${name}`
 
 /**
- * Arguments that a compose file gives the build of a service, without those that took in a secret: the file puts
- * variables into them whatever they are, and arguments end up in the image.
+ * Arguments that a compose file gives the build of a service, without those that took in a secret:
+ * the file puts variables into them whatever they are, and arguments end up in the image.
  */
 export function openArguments(
   args: Readonly<Record<string, string>>,
@@ -83,10 +84,10 @@ export function openArguments(
 }
 
 /**
- * Whose caches a build gets. Layers are those of the project; what a preview leaves there must not reach builds of
- * the project, nor other previews. Mounts are those of the app alone, begun anew by each deployment that asked for
- * a build without caches. A commit that may not have secrets neither sees what was made with them, nor leaves
- * something there that runs where they are.
+ * Whose caches a build gets. Layers are those of the project; what a preview leaves there must not
+ * reach builds of the project, nor other previews. Mounts are those of the app alone, begun anew by
+ * each deployment that asked for a build without caches. A commit that may not have secrets neither
+ * sees what was made with them, nor leaves something there that runs where they are.
  */
 export function cacheScopes(context: DeployContext, app: DeployedApp) {
   const trust = context.ports.isTrusted(app) ? '' : ' without trust'
@@ -97,8 +98,9 @@ export function cacheScopes(context: DeployContext, app: DeployedApp) {
 }
 
 /**
- * Looks at a Dockerfile of a user: its text as it may be built, and which images the builder may then use. What a base
- * image brings with it nobody could look at, so that of registries whose login is withheld only what is named counts.
+ * Looks at a Dockerfile of a user: its text as it may be built, and which images the builder may
+ * then use. What a base image brings with it nobody could look at, so that of registries whose
+ * login is withheld only what is named counts.
  */
 export async function checkedDockerfile(
   context: DeployContext,

@@ -25,8 +25,8 @@ export function desiredState(
 }
 
 /**
- * Whether a job changes what runs of an app. A deployment does so from its release command on; before, it only
- * builds.
+ * Whether a job changes what runs of an app. A deployment does so from its release command on;
+ * before, it only builds.
  */
 export const isHeld = (db: Db, app_id: string): boolean =>
   db

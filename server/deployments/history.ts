@@ -90,8 +90,9 @@ export function createHistory(parts: HistoryParts) {
   const isId = (id: Ids[number]): id is string => typeof id === 'string'
 
   /**
-   * Which deployments stay, and which of them lose the one that they took their release from: they name the one that
-   * made it then, as that does. A thousand restarts of a release are a chain that nothing could be taken out of.
+   * Which deployments stay, and which of them lose the one that they took their release from: they
+   * name the one that made it then, as that does. A thousand restarts of a release are a chain that
+   * nothing could be taken out of.
    */
   function survivorsOf(app_id: string, entries: ReadonlyMap<string, Entry>) {
     const origins = originsIn(entries)

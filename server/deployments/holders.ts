@@ -10,8 +10,8 @@ import type { DeployedApp, DeployContext } from './work.ts'
 const AT_REST = new Set(['stopped', 'stopping', 'deleting', 'building'])
 
 /**
- * Apps that run on volumes, for work on what is in these. To be called from a job in the lane of the app, so
- * that neither a deployment nor the reconciler comes in between.
+ * Apps that run on volumes, for work on what is in these. To be called from a job in the lane of
+ * the app, so that neither a deployment nor the reconciler comes in between.
  */
 export function createHolders(
   context: DeployContext,
@@ -43,8 +43,8 @@ export function createHolders(
         .map(({ id }) => id)
         .filter((id) => volumesOf(id).some((held) => volume_ids.includes(held))),
     /**
-     * Lanes of the apps that run on one of these volumes or are about to: with all of them held, none of them starts
-     * on data that are replaced meanwhile.
+     * Lanes of the apps that run on one of these volumes or are about to: with all of them held,
+     * none of them starts on data that are replaced meanwhile.
      */
     lanesOf(project_id: string, volume_ids: readonly string[]): string[] {
       const about_to = [...context.ports.releasesAtWork()]
@@ -85,8 +85,9 @@ export function createHolders(
       await endRelease(engine, release, undefined)
     },
     /**
-     * Starts the live release of an app, and gives it the traffic once it answers. Idempotent. Throws when an
-     * app that ran before does not come up; one that did not is left to the reconciler.
+     * Starts the live release of an app, and gives it the traffic once it answers. Idempotent.
+     * Throws when an app that ran before does not come up; one that did not is left to the
+     * reconciler.
      */
     async bring(app_id: string, signal: AbortSignal): Promise<void> {
       const release = liveOfApp(app_id)
@@ -95,7 +96,8 @@ export function createHolders(
       if (AT_REST.has(app.status)) return
       // On another machine than before nothing of it is here: a deployment makes it.
       if (!(await hasImages(engine, release))) return
-      // It saw the instances end that only the app's own job keeps it away from, and knew the data of before.
+      // It saw the instances end that only the app's own job keeps it away from, and knew the data
+      // of before.
       await untilAlone(context, app_id)
       await ensureNetworks(engine, release, app)
       const again = { release, stopped: context.ports.services.stopped(app_id) }

@@ -50,8 +50,8 @@ export interface ReleaseProcess {
   grace_s: number
 }
 /**
- * A service of a compose file as one release runs it. Its environment, its files and its words, into which the file
- * may put the values of variables, are sealed apart.
+ * A service of a compose file as one release runs it. Its environment, its files and its words,
+ * into which the file may put the values of variables, are sealed apart.
  */
 export interface ReleaseService {
   name: string
@@ -211,7 +211,8 @@ export function createReleases(
       return find(release.id)!
     },
     /**
-     * Environment in clear. Throws SecretUnreadableError: a release never starts with an empty one instead.
+     * Environment in clear. Throws SecretUnreadableError: a release never starts with an empty one
+     * instead.
      */
     environment(id: string): Record<string, string> {
       const sealed = db.sql('SELECT environment FROM releases WHERE id = ?').pluck().get(id) as string
@@ -223,8 +224,8 @@ export function createReleases(
       return sealed ? (JSON.parse(secrets.open(sealed, sealedFor.variables(id))) as ReleaseVariables) : {}
     },
     /**
-     * Secrets of what may still print them: the newest releases of an app, and those that can be rolled back
-     * to. What cannot be read cannot be printed either.
+     * Secrets of what may still print them: the newest releases of an app, and those that can be
+     * rolled back to. What cannot be read cannot be printed either.
      */
     *secretValues(app_id: string): Generator<readonly string[]> {
       const rows = db
@@ -267,8 +268,8 @@ export function createReleases(
         .sql('SELECT id, deployment_id FROM releases WHERE app_id = ? AND proven = 1 ORDER BY rowid DESC')
         .all(app_id) as Pick<Release, 'id' | 'deployment_id'>[],
     /**
-     * The newest of each image whose image is kept: restarts and rollbacks, which run an older image, take
-     * nobody's place.
+     * The newest of each image whose image is kept: restarts and rollbacks, which run an older
+     * image, take nobody's place.
      */
     kept: keptOf,
     /** Deployment that made a release. */

@@ -52,8 +52,8 @@ export interface DeploymentRequest {
   /** Deployment whose release that is. */
   from_deployment?: string
   /**
-   * Set when the image of that release is gone from the engine: it is made again, from the same source and
-   * with the same configuration.
+   * Set when the image of that release is gone from the engine: it is made again, from the same
+   * source and with the same configuration.
    */
   rebuild?: boolean
   /** Only these services of a stack are started anew. */

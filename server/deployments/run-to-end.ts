@@ -16,7 +16,8 @@ export async function runToEnd(
   const result = await context.engine.runOnce(
     {
       ...spec,
-      // It may have changed data, and is not begun again: how it ended is worth as much waiting as any other step.
+      // It may have changed data, and is not begun again: how it ended is worth as much waiting as
+      // any other step.
       patience_ms: WAIT_LIMIT_MS,
       onLog(line) {
         context.logs.append(step.payload.deployment_id, told.step, line.stream, line.text)

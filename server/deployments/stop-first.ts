@@ -37,8 +37,9 @@ export function announceStopFirst(context: DeployContext, step: DeployStep): voi
 }
 
 /**
- * Fails while the old release still serves when a volume of the new one is gone, or is of another project: one that an
- * app left behind when it moved is not for those who may go back to a release of then.
+ * Fails while the old release still serves when a volume of the new one is gone, or is of another
+ * project: one that an app left behind when it moved is not for those who may go back to a release
+ * of then.
  */
 export async function requireVolumes(
   context: DeployContext,
@@ -63,8 +64,8 @@ export async function requireVolumes(
 
 const PAUSE_MS = 1000
 /**
- * Begins the step anew while the data of a volume are replaced that the app did not mount when that began: what
- * starts meanwhile would have those of before, and lose what it writes to them.
+ * Begins the step anew while the data of a volume are replaced that the app did not mount when that
+ * began: what starts meanwhile would have those of before, and lose what it writes to them.
  */
 export function awaitData(
   context: DeployContext,

@@ -56,8 +56,8 @@ const current = (rows: readonly ArchivedDeployment[]): ArchivedDeployment | unde
   rows.find(isUnpacked) ?? rows[0]
 
 /**
- * Name of the archive that the next deployment of an app is made of: the newest that could be unpacked, so that one
- * that was damaged on its way is not in the way of the good one from before.
+ * Name of the archive that the next deployment of an app is made of: the newest that could be
+ * unpacked, so that one that was damaged on its way is not in the way of the good one from before.
  */
 export const currentArchive = (deployments: Archives, app_id: string): string | undefined =>
   current(deployments.archived(app_id))?.upload
@@ -75,8 +75,8 @@ export const archivesKeptBy = (deployments: Archives, app_id: string): string[] 
   needed(deployments.archived(app_id)).map(({ id }) => id)
 
 /**
- * Removes the archives of an app that nothing will be built from: the one for the next deployment is kept, and those
- * that a deployment under way needs.
+ * Removes the archives of an app that nothing will be built from: the one for the next deployment
+ * is kept, and those that a deployment under way needs.
  */
 export function pruneArchives(deployments: Archives, directory: string, app_id: string): void {
   const rows = deployments.archived(app_id)

@@ -80,8 +80,8 @@ export interface DeployPorts {
   routed(domain_ids: string[]): void
   gitCredential(app: DeployedApp): GitCredential | undefined
   /**
-   * The login for pulling an image; undefined when the installation has none for its registry, `withheld` when it
-   * has one that the app may not use.
+   * The login for pulling an image; undefined when the installation has none for its registry,
+   * `withheld` when it has one that the app may not use.
    */
   registryAuth(app: DeployedApp, image: string): PullOptions['auth'] | 'withheld'
   /** The logins for the base images that a Dockerfile of the app with these build arguments names. */
@@ -91,7 +91,8 @@ export interface DeployPorts {
   /** Whether the commit of the app that is being deployed may have secrets. */
   isTrusted(app: DeployedApp): boolean
   /**
-   * Variables of the app as they are now, in clear. Throws Fatal when one cannot be read or leads nowhere.
+   * Variables of the app as they are now, in clear. Throws Fatal when one cannot be read or leads
+   * nowhere.
    */
   variables(app: DeployedApp): ReleaseVariables
   /** Makes up values for those of these variables that the platform knows how to, and keeps them. */
@@ -142,14 +143,15 @@ export interface DeployPorts {
   /** Says that a source is on its way that `detect` will be asked for. */
   prepareDetection(app_id: string): void
   /**
-   * The text of a user's Dockerfile as it may be built. Throws Fatal when it would make the engine fetch from
-   * where this server may not connect to, or read an image of another app.
+   * The text of a user's Dockerfile as it may be built. Throws Fatal when it would make the engine
+   * fetch from where this server may not connect to, or read an image of another app.
    */
   checkDockerfile(dockerfile: string, options: SourceCheckOptions): Promise<CheckedDockerfile>
   /** Throws Fatal when the engine may not pull an image of this name. */
   checkImage(reference: string, signal: AbortSignal): Promise<void>
   /**
-   * Makes room on the engine's disk for so many bytes; answers what it freed, undefined where there was room.
+   * Makes room on the engine's disk for so many bytes; answers what it freed, undefined where there
+   * was room.
    */
   makeRoom(bytes: number): Promise<number | undefined>
   /** The files of a folder, bounded, none of which leads out of it. */
@@ -183,8 +185,9 @@ export interface DeployDefaults {
 /** Brings what runs of an app to what should, with traffic only to what is ready and to nothing that goes. */
 export interface Scaler {
   /**
-   * Starts what lacks, ends what is too much, and gives limits. Resolves once it is so; rejects with the reason
-   * why it cannot be. Asked for again while it works, it turns to what is wanted by then.
+   * Starts what lacks, ends what is too much, and gives limits. Resolves once it is so; rejects
+   * with the reason why it cannot be. Asked for again while it works, it turns to what is wanted by
+   * then.
    */
   settle(app_id: string): Promise<void>
   isWorking(app_id: string): boolean
@@ -265,8 +268,8 @@ export interface DeployState {
 export type DeployStep = StepContext<DeployPayload, DeployState>
 
 /**
- * The app as its image is made: as it is now, or as the release was whose image is made again. With the commit
- * that it is made of.
+ * The app as its image is made: as it is now, or as the release was whose image is made again. With
+ * the commit that it is made of.
  */
 export function appToBuild(
   context: DeployContext,
@@ -308,8 +311,8 @@ export const secretsOfJobs = (context: WithSecrets, app_id: string): string[] =>
 export const stackNetworkOf = (app_id: string) => `ptr-${app_id.replace('_', '-')}`
 
 /**
- * Where requests for the app go: the instances of its main process that run, and those of each public service
- * of a stack.
+ * Where requests for the app go: the instances of its main process that run, and those of each
+ * public service of a stack.
  */
 export function targetOf(
   instances: readonly { address?: string; state: string; process: string }[],

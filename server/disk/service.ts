@@ -261,8 +261,8 @@ export function createDiskService(options: DiskOptions) {
       return run(PLATFORM, 'age and share of the disk', wish, found)
     },
     /**
-     * Makes room before work that needs so much of the engine's disk. Answers what it freed; undefined where
-     * there was room. The disk is looked at first, which costs nothing.
+     * Makes room before work that needs so much of the engine's disk. Answers what it freed;
+     * undefined where there was room. The disk is looked at first, which costs nothing.
      */
     async makeRoom(bytes: number): Promise<number | undefined> {
       engine_directory ??= await engine.dataDirectory()

@@ -76,7 +76,8 @@ export function createImports({ db, repository, vault, changes, ...parts }: Impo
       ...scopesOf(said.scopes, before),
       comment,
     }
-    // An import has no values for previews: whoever has one takes the secret away with a change of its own.
+    // An import has no values for previews: whoever has one takes the secret away with a change of
+    // its own.
     requireSentToShow(before, plain, { value }, { value: path, preview_value: path })
     return { draft: changes.draft({ ...place, key }, row, plain, pathOf(body), before), plain }
   }
@@ -131,8 +132,9 @@ export function createImports({ db, repository, vault, changes, ...parts }: Impo
     import: (actor: Actor, app_id: string, body: VariableImport): VariableReport =>
       apply(actor, app_id, body, entriesOf(body)),
     /**
-     * The same for as many as a caller may send: they are worked out piece by piece, so that nobody waits for all
-     * of them, and then written at once. What somebody else changed meanwhile is worked out again.
+     * The same for as many as a caller may send: they are worked out piece by piece, so that nobody
+     * waits for all of them, and then written at once. What somebody else changed meanwhile is
+     * worked out again.
      */
     async importMany(actor: Actor, app_id: string, body: VariableImport): Promise<VariableReport> {
       const entries = entriesOf(body)

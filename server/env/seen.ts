@@ -4,8 +4,8 @@ import type { VariableRow } from './repository.ts'
 import type { SeenVersions } from './schema.ts'
 
 /**
- * Throws PRECONDITION_FAILED when variables are not as whoever sends a list of them has read them: what somebody else
- * changed in between would be lost.
+ * Throws PRECONDITION_FAILED when variables are not as whoever sends a list of them has read them:
+ * what somebody else changed in between would be lost.
  * @param goes whether a variable that is there would be removed.
  */
 export function requireSeen(

@@ -105,8 +105,9 @@ export function createSharedVariables({ db, repository, vault, changes, ...parts
 
   return {
     /**
-     * Replaces all of them, or none. They are worked out in pieces, so that nobody waits for all of them, and then
-     * written at once; what somebody else changed meanwhile is worked out and looked at again.
+     * Replaces all of them, or none. They are worked out in pieces, so that nobody waits for all of
+     * them, and then written at once; what somebody else changed meanwhile is worked out and looked
+     * at again.
      */
     async replaceShared(actor: Actor, project_id: string, body: SharedVariables): Promise<VariableReport> {
       const pace = createPace(project_id)

@@ -15,8 +15,8 @@ const BESIDES: readonly ServedRoute[] = [{ path: '/api/ws', method: 'get' }]
 const MAX_URL_BYTES = 8192
 
 /**
- * What happens to every request before its route: the headers of every response are set, and what no route
- * could answer rightly is refused, with the envelope of every other error.
+ * What happens to every request before its route: the headers of every response are set, and what
+ * no route could answer rightly is refused, with the envelope of every other error.
  */
 export function createEntrance(routes: readonly ServedRoute[]): (event: H3Event) => void {
   const table = createRouteTable([...routes, ...BESIDES])
@@ -29,7 +29,8 @@ export function createEntrance(routes: readonly ServedRoute[]): (event: H3Event)
     if ((event.node.req.url ?? '').length > MAX_URL_BYTES)
       throw new ApiError('BAD_REQUEST', `The address is longer than ${MAX_URL_BYTES} bytes.`)
     const path = rawPath(event)
-    // Two slashes, and another case of `/api`, would reach the pages, which answer everything with 200.
+    // Two slashes, and another case of `/api`, would reach the pages, which answer everything with
+    // 200.
     if (/[/\\]{2}/.test(path)) throw notFound('path')
     const inApi = /^\/api(\/|$)/i.test(path)
     if (inApi && allowOrigin(event)) return answerPreflight(event)
@@ -47,8 +48,8 @@ export function createEntrance(routes: readonly ServedRoute[]): (event: H3Event)
 }
 
 /**
- * Answers an error that happened outside of any endpoint: unknown paths, wrong methods, what the HTTP library
- * refuses.
+ * Answers an error that happened outside of any endpoint: unknown paths, wrong methods, what the
+ * HTTP library refuses.
  */
 export function answerError(error: unknown, event: H3Event): Promise<void> {
   const services = event.context.services as HttpPorts | undefined
@@ -69,8 +70,8 @@ export function answerError(error: unknown, event: H3Event): Promise<void> {
 const WORTH_READING_BYTES = 65_536
 
 /**
- * Ends the connection after a refusal when a large body is still on its way, instead of reading it all for
- * nothing.
+ * Ends the connection after a refusal when a large body is still on its way, instead of reading it
+ * all for nothing.
  */
 export function closeWhenUnread(event: H3Event): void {
   const { req } = event.node
@@ -78,6 +79,7 @@ export function closeWhenUnread(event: H3Event): void {
   const chunked = req.headers['transfer-encoding'] !== undefined
   if (chunked || Number(req.headers['content-length'] ?? 0) > WORTH_READING_BYTES)
     setResponseHeader(event, 'Connection', 'close')
-  // Nobody takes what a refused upload was piped to, and the rest would stand before the next request.
+  // Nobody takes what a refused upload was piped to, and the rest would stand before the next
+  // request.
   else req.unpipe().resume()
 }

@@ -18,8 +18,8 @@ export function requestId(event: H3Event): string {
 }
 
 /**
- * Path of the request as it was sent: the HTTP library decodes `event.path`, so that `%3F` would begin a
- * query there.
+ * Path of the request as it was sent: the HTTP library decodes `event.path`, so that `%3F` would
+ * begin a query there.
  */
 export const rawPath = (event: H3Event): string =>
   (event.node.req.originalUrl ?? event.node.req.url ?? '/').split('?')[0]!
@@ -27,8 +27,8 @@ export const rawPath = (event: H3Event): string =>
 /** What may stand for a host and its port. */
 const HOST = /^[\w.~!$&'()*+,;=%:[\]-]*$/
 /**
- * Throws BAD_REQUEST for a request with two hosts, or with what is none: whoever reads the other one of them takes it for
- * a request to somebody else. Source: RFC 9112, section 3.2.
+ * Throws BAD_REQUEST for a request with two hosts, or with what is none: whoever reads the other
+ * one of them takes it for a request to somebody else. Source: RFC 9112, section 3.2.
  */
 export function requireOneHost({ rawHeaders }: Pick<IncomingMessage, 'rawHeaders'>): void {
   let hosts = 0

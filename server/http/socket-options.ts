@@ -8,8 +8,9 @@ import { requireOneHost } from './request.ts'
 import { refusal } from './websocket.ts'
 
 /**
- * Mends what the WebSocket library does by default: it accepts an upgrade on any path, takes messages of 100
- * MiB, and throws where nobody catches it when a client that is being refused goes away.
+ * Mends what the WebSocket library does by default: it accepts an upgrade on any path, takes
+ * messages of 100 MiB, and throws where nobody catches it when a client that is being refused goes
+ * away.
  */
 export function createSocketOptions(): NonNullable<AppOptions['websocket']> {
   const options = {

@@ -29,9 +29,10 @@ function at(pattern: RegExp, text: string, place: number): RegExpExecArray | nul
 }
 
 /**
- * Reads a dotenv text. The package `dotenv` reads each value, so that a value here is what a developer's own
- * program gets; it passes over what it does not understand, so the places of assignments are found here, and
- * every line that is none is named. After more than `most` lines the rest is left unread.
+ * Reads a dotenv text. The package `dotenv` reads each value, so that a value here is what a
+ * developer's own program gets; it passes over what it does not understand, so the places of
+ * assignments are found here, and every line that is none is named. After more than `most` lines
+ * the rest is left unread.
  */
 export function readDotenv(
   source: string,
@@ -62,9 +63,10 @@ export function readDotenv(
 }
 
 /**
- * The variables of a dotenv text, as a developer's own program gets them: what is no assignment is passed over, and of
- * a name's values the last one counts. The package itself takes minutes for some hundred thousand empty lines, so that
- * it is given one assignment at a time. Undefined for more than `most` of them.
+ * The variables of a dotenv text, as a developer's own program gets them: what is no assignment is
+ * passed over, and of a name's values the last one counts. The package itself takes minutes for
+ * some hundred thousand empty lines, so that it is given one assignment at a time. Undefined for
+ * more than `most` of them.
  */
 export function parseDotenv(
   source: string,
@@ -134,8 +136,8 @@ const closes = (text: string, from: number, quote: string): boolean =>
 const PLAIN = /^[A-Za-z0-9_./:@%+,=-]*$/
 
 /**
- * One assignment that reads back as the very same value; a comment that says so where the format has no way
- * to write it.
+ * One assignment that reads back as the very same value; a comment that says so where the format
+ * has no way to write it.
  */
 export function renderEntry(key: string, value: string): string {
   if (PLAIN.test(value)) return `${key}=${value}`

@@ -5,8 +5,8 @@ import { forgetSome } from './forget.ts'
 import type { Log } from './log.ts'
 
 /**
- * Something that happened, told to WebSocket clients, the timeline, webhooks and notifications. Never holds a
- * secret.
+ * Something that happened, told to WebSocket clients, the timeline, webhooks and notifications.
+ * Never holds a secret.
  */
 export interface PlatformEvent {
   /** Position in the one order of events; the cursor that clients resume from. */
@@ -44,8 +44,8 @@ export interface EventFilter {
 
 export interface Events {
   /**
-   * Writes an event in the current transaction; subscribers hear of it after the commit, and never after a
-   * rollback.
+   * Writes an event in the current transaction; subscribers hear of it after the commit, and never
+   * after a rollback.
    */
   append(event: NewEvent): void
   /** Hears every committed event, in order. Returns the unsubscribe function. */

@@ -60,8 +60,9 @@ export interface AppFacet<Own> {
   /** Somebody asked for the deletion of the app; its row stays until all that it runs is gone. */
   deleting?(own: Own, app_id: string): void
   /**
-   * Forgets some of what gathered about an app that nothing runs of any more; returns how much. It is called until
-   * that is 0, with others in between, before `removed`: what refers to a row goes with it in one piece.
+   * Forgets some of what gathered about an app that nothing runs of any more; returns how much. It
+   * is called until that is 0, with others in between, before `removed`: what refers to a row goes
+   * with it in one piece.
    */
   history?(own: Own, app_id: string): number
   /** The app's row goes next, and what refers to it. */
@@ -71,8 +72,8 @@ export interface AppFacet<Own> {
   /** Values that processes of the app may have, and that its logs must not show. */
   secrets?(own: Own, app: OwnedApp): readonly string[]
   /**
-   * What its source and its images are fetched with. Its processes never have it, so that only logs of
-   * deployments look for it: whoever runs a process could guess at what its log masks.
+   * What its source and its images are fetched with. Its processes never have it, so that only logs
+   * of deployments look for it: whoever runs a process could guess at what its log masks.
    */
   fetch_secrets?(own: Own, app: OwnedApp): readonly string[]
 }
@@ -80,8 +81,8 @@ export interface AppFacet<Own> {
 /** Images that a domain makes containers of. */
 export interface ImageFacet<Own> {
   /**
-   * Ids and names of those that must stay though no container may use them now, e.g. those of releases that can
-   * be rolled back to.
+   * Ids and names of those that must stay though no container may use them now, e.g. those of
+   * releases that can be rolled back to.
    */
   needed(own: Own): readonly string[] | Promise<readonly string[]>
   /** An image was removed to free the disk. */
@@ -94,15 +95,15 @@ export type Forgetting<Own, Use, Base> = Readonly<
 >
 
 /**
- * Everything that a domain says of itself; nothing else in the tree names it. Facets are called with what
- * `create` made.
+ * Everything that a domain says of itself; nothing else in the tree names it. Facets are called
+ * with what `create` made.
  */
 export interface Module<Name extends string, Base, Use, Own> {
   /** Name of the service: `ssh_keys`. */
   name: Name
   /**
-   * Makes the service. `use` holds the services of other modules: read them when they are needed, since a
-   * module that comes later in the list is not there yet while this runs.
+   * Makes the service. `use` holds the services of other modules: read them when they are needed,
+   * since a module that comes later in the list is not there yet while this runs.
    */
   create: (base: Base, use: Use) => Own
   tags?: readonly ApiTag[]
@@ -113,9 +114,10 @@ export interface Module<Name extends string, Base, Use, Own> {
   jobs?(own: Own, use: Use, base: Base): readonly JobDefinition<any, any>[]
   schedules?: readonly ModuleSchedule<Own, Use, Base>[]
   /**
-   * Forgets what is past its time, by what it is; a number says how much. It is called until that is 0, with others
-   * in between, so that each call does no more than nobody notices; one that returns a promise is called once
-   * and lets others in between by itself. See `forget.ts`. None of it is called while the clock may be wrong.
+   * Forgets what is past its time, by what it is; a number says how much. It is called until that
+   * is 0, with others in between, so that each call does no more than nobody notices; one that
+   * returns a promise is called once and lets others in between by itself. See `forget.ts`. None of
+   * it is called while the clock may be wrong.
    */
   retention?: Forgetting<Own, Use, Base>
   /** The same for what is kept within a size, whatever the clock says. */

@@ -5,8 +5,9 @@ import type { Db } from './db.ts'
 export const WRITTEN_AT_ONCE = 50
 
 /**
- * Writes for each of a list, in transactions of some each, with others served in between. A commit waits for the disk,
- * some milliseconds on many: one for each row would keep everybody waiting for hundreds of them.
+ * Writes for each of a list, in transactions of some each, with others served in between. A commit
+ * waits for the disk, some milliseconds on many: one for each row would keep everybody waiting for
+ * hundreds of them.
  * @param write reads again what it decides by: rows may have changed since the list was made.
  */
 export async function writeInPieces<T>(

@@ -76,8 +76,8 @@ export function createPreviews(context: PreviewContext) {
     jobs.define(job)
 
   /**
-   * Trust is in a commit: another one that is still being built, or is started anew, has none of it. Where no
-   * commit is asked for, it is that of the newest.
+   * Trust is in a commit: another one that is still being built, or is started anew, has none of
+   * it. Where no commit is asked for, it is that of the newest.
    */
   const trusts = (row: PreviewRow, commit: string | undefined): boolean =>
     row.trusted === 1 && (row.is_fork === 0 || commit === undefined || commit === row.commit_sha)

@@ -37,8 +37,8 @@ export interface Realtime {
   admits(user_id: string): boolean
   open(peer: Peer, actor: Actor): void
   /**
-   * So much arrived, before any of it is read; false when it is not to be read, since its user sent far too many
-   * frames.
+   * So much arrived, before any of it is read; false when it is not to be read, since its user sent
+   * far too many frames.
    */
   received(peer: Peer, frames: number, bytes: number): boolean
   message(peer: Peer, text: string): void

@@ -18,8 +18,8 @@ export interface VolumeDataOptions {
 export const dataOf = ({ id, data_id }: Pick<VolumeRow, 'id' | 'data_id'>): string => data_id ?? id
 
 /**
- * The data behind volumes: a restore fills others beside them, puts those in their place, and lets the old
- * ones go only once everything that uses the volume runs again.
+ * The data behind volumes: a restore fills others beside them, puts those in their place, and lets
+ * the old ones go only once everything that uses the volume runs again.
  */
 export function createVolumeData(options: VolumeDataOptions) {
   const { db, clock, engine, repository, transition, note } = options

@@ -25,8 +25,8 @@ export interface MeasuringOptions {
 }
 
 /**
- * Reads from the engine what each volume holds, and tells which are gone; finishes what a crash left between a
- * row and the engine. Answers what the engine said.
+ * Reads from the engine what each volume holds, and tells which are gone; finishes what a crash
+ * left between a row and the engine. Answers what the engine said.
  */
 export function createMeasuring(options: MeasuringOptions) {
   const { db, clock, engine, log, repository, make, destroy, isLeft, transition, note } = options

@@ -115,8 +115,8 @@ export function createVolumes(options: VolumeOptions) {
     })
   }
   /**
-   * Removes the data, then the row: after a crash in between the row says what is left to do. After a failure the
-   * volume is what it was, or still to be deleted where it is tried again.
+   * Removes the data, then the row: after a crash in between the row says what is left to do. After
+   * a failure the volume is what it was, or still to be deleted where it is tried again.
    */
   const destroy = async (id: string, { is_retried = false } = {}): Promise<void> => {
     try {
@@ -259,8 +259,9 @@ export function createVolumes(options: VolumeOptions) {
       return viewOne(row.id)
     },
     /**
-     * The volumes of a compose app by their names in the file; those that are missing are made, named after the
-     * app, and never one that another app mounts. What no service mounts any more stays, with its data, as an ordinary volume of the project.
+     * The volumes of a compose app by their names in the file; those that are missing are made,
+     * named after the app, and never one that another app mounts. What no service mounts any more
+     * stays, with its data, as an ordinary volume of the project.
      */
     async ensureStack(app: StackApp, desired: readonly StackMount[]): Promise<ReadonlyMap<string, string>> {
       const rows = db.tx(() => {

@@ -197,8 +197,8 @@ export function createInbound({ db, clock, secrets, webhooks, deliveries, ports 
   }
 
   /**
-   * Does what an event asks for and writes it into the log of deliveries, both or neither. What a rule forbids is
-   * ignored with its reason, because forges turn off hooks that fail.
+   * Does what an event asks for and writes it into the log of deliveries, both or neither. What a
+   * rule forbids is ignored with its reason, because forges turn off hooks that fail.
    */
   const act = (
     hook: WebhookRow,
@@ -239,8 +239,9 @@ export function createInbound({ db, clock, secrets, webhooks, deliveries, ports 
   const secretOf = (hook: WebhookRow): string =>
     hook.secret ? secrets.open(hook.secret, secretContext(hook.id)) : ''
   /**
-   * Refuses a call, and tells those who may see the log of it: without, whoever mistyped the secret would find
-   * nothing there. Anybody may have sent it, so nothing of it is kept, and all of them in a row are one entry.
+   * Refuses a call, and tells those who may see the log of it: without, whoever mistyped the secret
+   * would find nothing there. Anybody may have sent it, so nothing of it is kept, and all of them
+   * in a row are one entry.
    */
   const unsigned = (hook: WebhookRow): ApiError => {
     const refusal = new ApiError('UNAUTHORIZED', UNSIGNED)
@@ -275,8 +276,8 @@ export function createInbound({ db, clock, secrets, webhooks, deliveries, ports 
 
   return {
     /**
-     * Takes an event of a forge. Unknown addresses are 404 before a byte is read, a wrong signature 401, a repeated
-     * delivery 409.
+     * Takes an event of a forge. Unknown addresses are 404 before a byte is read, a wrong signature
+     * 401, a repeated delivery 409.
      */
     receive(token: string, stream: Readable, header: ReadHeader): Promise<InboundResult> {
       const { id, project_id } = knownHook(token, 'git')

@@ -24,8 +24,8 @@ interface Candidate {
 }
 
 /**
- * Apps that a pull request is about: of its repository, and of the branch that it is to be merged into. `others` are
- * those of its repository that are deployed from another branch.
+ * Apps that a pull request is about: of its repository, and of the branch that it is to be merged
+ * into. `others` are those of its repository that are deployed from another branch.
  */
 export function previewAppsFor<A extends Candidate>(
   candidates: readonly A[],

@@ -76,7 +76,8 @@ export function createWebhooks(options: WebhookOptions) {
     ended(row, { is_gone, succeeded }) {
       const hook = webhooks.find(row.webhook_id)
       if (hook && succeeded) mailboxes.sent(hook)
-      // The receiver asked for no more: asking on would be rude, and a person has to look at it anyway.
+      // The receiver asked for no more: asking on would be rude, and a person has to look at it
+      // anyway.
       if (hook && is_gone) webhooks.update({ ...hook, enabled: 0, updated_at: clock.iso() })
     },
   })
@@ -88,8 +89,8 @@ export function createWebhooks(options: WebhookOptions) {
     return row
   }
   /**
-   * A webhook, for somebody who may use it. One for all projects lies in a project, whose members have no part
-   * in what it tells of the others.
+   * A webhook, for somebody who may use it. One for all projects lies in a project, whose members
+   * have no part in what it tells of the others.
    */
   const getFor = (actor: Actor, id: string, effect: 'read' | 'write' = 'write'): WebhookRow => {
     const row = get(id)
@@ -101,7 +102,8 @@ export function createWebhooks(options: WebhookOptions) {
       row,
       {
         base: ports.public_url(),
-        // A forge's hook proves its events with a signature as well, so its address is not the secret.
+        // A forge's hook proves its events with a signature as well, so its address is not the
+        // secret.
         ...(row.kind === 'git' && row.token ? { token: secrets.open(row.token, tokenContext(row.id)) } : {}),
         deliveries,
       },

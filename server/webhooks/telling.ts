@@ -97,9 +97,10 @@ export function createTelling(options: TellingOptions) {
   }
 
   /**
-   * The receivers that the rule of an alert names. Undefined where it names none, or none that belongs to the
-   * project of the alert any more: an alert is told to somebody. The alert of a project is for its own receivers
-   * and those of all projects, whatever a rule of the installation names.
+   * The receivers that the rule of an alert names. Undefined where it names none, or none that
+   * belongs to the project of the alert any more: an alert is told to somebody. The alert of a
+   * project is for its own receivers and those of all projects, whatever a rule of the installation
+   * names.
    */
   const namedBy = ({ type, payload, project_id, created_at }: PlatformEvent): WebhookRow[] | undefined => {
     const ids = type.startsWith('alert.') ? ((payload.channels ?? []) as string[]) : []
@@ -238,8 +239,8 @@ export function createTelling(options: TellingOptions) {
 
   return {
     /**
-     * Catches up with events that the last process did not get to, with others served meanwhile, and then hears every
-     * new one.
+     * Catches up with events that the last process did not get to, with others served meanwhile,
+     * and then hears every new one.
      */
     async start(wake: () => void): Promise<void> {
       is_stopped = false
@@ -265,7 +266,8 @@ export function createTelling(options: TellingOptions) {
           unsaved = 0
           return wake()
         }
-        // What nobody asked to be told of is looked at again after a crash: no more of it than this.
+        // What nobody asked to be told of is looked at again after a crash: no more of it than
+        // this.
         unsaved += 1
         if (unsaved < PAGE) return
         unsaved = 0

@@ -636,7 +636,8 @@ describe('a compose file of another system', () => {
     expect(notesOf(`${service}volumes: { data: {} }`, 'COMPOSE_PROJECT_NAME=given')).toContain(
       '-v given_data:/from:ro',
     )
-    // What was no volume with a name there is not copied from one, which the engine would make at once.
+    // What was no volume with a name there is not copied from one, which the engine would make at
+    // once.
     const others = notesOf('services: { web: { image: nginx, volumes: ["./data:/data", "/cache"] } }')
     expect(others).toMatch(/volume folder_data .*-v <path of that folder>:\/from:ro/)
     expect(others).toMatch(/volume web_cache .*-v <its id, which docker inspect tells>:\/from:ro/)

@@ -548,7 +548,8 @@ describe('the dashboard', () => {
   })
 
   it('keeps what was typed over a restart of the server, an ended session and a new login', async () => {
-    // A session and a command of its own, so that a second attempt does not meet what the first one ended.
+    // A session and a command of its own, so that a second attempt does not meet what the first one
+    // ended.
     const { cookie } = await enter(portreeve, ADMIN.email, ADMIN.password)
     const command = `node other-${randomBytes(4).toString('hex')}.js`
     const { page, open, context } = await visit(browser, portreeve, WIDE, cookie)
@@ -630,8 +631,9 @@ describe('the dashboard', () => {
 })
 
 /**
- * Answers 403 and 404 are what a person without the right sees, and 404 what does not exist; the browser tells
- * them on its console, sometimes only once the next page is open: the fault names what was asked for.
+ * Answers 403 and 404 are what a person without the right sees, and 404 what does not exist; the
+ * browser tells them on its console, sometimes only once the next page is open: the fault names
+ * what was asked for.
  */
 const isRefusal = (fault: string, person: Person, path: string) =>
   (person !== admin || path.includes(UNKNOWN) || fault.includes(UNKNOWN)) && /status of (403|404)/.test(fault)

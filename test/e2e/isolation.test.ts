@@ -157,7 +157,8 @@ describe('what runs for users reaches nothing of this machine or its network', (
     }
     expect(await ask(apps.find(({ name }) => name === 'app')!.id, [served])).toContain(`shut ${served}`)
     expect(await ask(id, [served])).toContain(`open ${served}`)
-    // As a database, or whatever else, in the network of that project; the edge answers there as well.
+    // As a database, or whatever else, in the network of that project; the edge answers there as
+    // well.
     const edge = `${ownAddress()}:${portreeve.edge_port}`
     const line = probe([...shut(), edge])
     const found = docker(

@@ -5,8 +5,9 @@ import { ADMIN, CHEAP, createPeople } from './people.ts'
 
 const LOGINS = 300
 /**
- * Of work: on a machine that stalls, the time on a clock has medians that lie further apart by chance alone. Cheap hashes
- * make the test sharper: whatever else differs between two logins weighs more beside them.
+ * Of work: on a machine that stalls, the time on a clock has medians that lie further apart by
+ * chance alone. Cheap hashes make the test sharper: whatever else differs between two logins weighs
+ * more beside them.
  */
 const MEDIANS_APART_MS = 5
 const SIGNIFICANT = 0.01

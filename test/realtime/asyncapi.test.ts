@@ -113,8 +113,8 @@ describe('types of events', () => {
         .filter((line) => /\b(append|note|tell)\(/.test(line))
         .flatMap((line) => [...line.matchAll(/'([a-z_]+\.[a-z_]+)'/g)].map((match) => match[1]!))
       const { enum: listed } = document.components.messages.event.payload.properties.type
-      // Lines of the audit trail look alike; those of projects and members are called nearly as their
-      // events. What is told of members is in test/identity/told.test.ts.
+      // Lines of the audit trail look alike; those of projects and members are called nearly as
+      // their events. What is told of members is in test/identity/told.test.ts.
       const subjects = new Set(listed.map((type: string) => type.split('.')[0]))
       const told = written.filter(
         (type) => !/^(project|member)\./.test(type) && subjects.has(type.split('.')[0]),

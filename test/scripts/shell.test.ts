@@ -30,7 +30,8 @@ afterEach(() => {
 })
 
 /**
- * Runs bash with our shell functions loaded; the values are `$1`, `$2`, …, never part of the script's text.
+ * Runs bash with our shell functions loaded; the values are `$1`, `$2`, …, never part of the
+ * script's text.
  */
 function bash(script: string, args: string[] = [], env: Record<string, string> = {}): string {
   const sources = ['settings', 'service', 'engine']

@@ -1,8 +1,9 @@
 import type { Db } from '#server/kernel/db'
 
 /**
- * How many transactions were committed in each round of the event loop while some work went on, where there were any:
- * each waits for the disk, and everybody for it. What is written without a transaction is one of its own.
+ * How many transactions were committed in each round of the event loop while some work went on,
+ * where there were any: each waits for the disk, and everybody for it. What is written without a
+ * transaction is one of its own.
  */
 export async function commitsDuring(db: Db, work: () => Promise<unknown>): Promise<number[]> {
   const { tx, sql } = db

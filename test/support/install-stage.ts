@@ -36,8 +36,8 @@ export interface InstallStage {
 }
 
 /**
- * What stands for the build: the server that was built once, in place of half a minute of bundling. The file says
- * whether it has the migration that the next version brings.
+ * What stands for the build: the server that was built once, in place of half a minute of bundling.
+ * The file says whether it has the migration that the next version brings.
  */
 const BUILD = `const { cpSync, readFileSync, realpathSync, rmSync, utimesSync } = require('node:fs')
 const version = readFileSync('server/version-of-the-test', 'utf8').trim()
@@ -100,8 +100,8 @@ export async function createInstallStage(): Promise<InstallStage> {
     symlinkSync(join(ROOT, 'node_modules', name), join(checkout, 'node_modules', name))
   utimesSync(join(checkout, 'package-lock.json'), LONG_AGO, LONG_AGO)
 
-  // The folder of programs of this machine is covered, so that its own command stays what it is; so is what
-  // tells of a systemd, whose units belong to the machine.
+  // The folder of programs of this machine is covered, so that its own command stays what it is; so
+  // is what tells of a systemd, whose units belong to the machine.
   const [shown, real] = [join(folder, 'bin'), join(folder, 'bin-of-the-machine')]
   mkdirSync(shown)
   mkdirSync(real)

@@ -10,7 +10,8 @@ import { loopFault, type LoopReport, readLoopReport } from './loop-report.ts'
 import { ROOT } from './routes.ts'
 
 /**
- * The built server as a user starts it, on a data directory and ports of its own, against the real engine.
+ * The built server as a user starts it, on a data directory and ports of its own, against the real
+ * engine.
  */
 export interface Portreeve {
   url: string
@@ -83,8 +84,8 @@ const COMPILED = join(ROOT, 'node_modules/.cache/compiled-server')
 
 const ASK_MS = { first: 25, last: 150 }
 /**
- * Asks until `check` gives something; fails with what it saw last. Who has waited longer asks less often: the
- * questions of three lanes would take a tenth of a core from what they wait for.
+ * Asks until `check` gives something; fails with what it saw last. Who has waited longer asks less
+ * often: the questions of three lanes would take a tenth of a core from what they wait for.
  */
 export async function eventually<T>(
   what: string,
@@ -124,8 +125,8 @@ export async function startPortreeve(options: PortreeveOptions = {}): Promise<Po
   let output = ''
   let token = ''
 
-  // A connection for each call: one that is kept may be closed by the server while a test runs a command for
-  // seconds.
+  // A connection for each call: one that is kept may be closed by the server while a test runs a
+  // command for seconds.
   const call: Portreeve['call'] = async (method, path, body, headers = {}) => {
     const response = await fetch(`${url}${path}`, {
       method,
@@ -201,7 +202,8 @@ export async function startPortreeve(options: PortreeveOptions = {}): Promise<Po
       if (child.exitCode !== null) throw new Error(output)
       return (await fetch(`${url}/readyz`)).status === 200 ? true : undefined
     })
-    // A session outlives its server, and the hash of a password takes a third of a second of a core.
+    // A session outlives its server, and the hash of a password takes a third of a second of a
+    // core.
     if (!token || (await call('GET', '/api/auth/me')).status !== 200) await login()
     // From here on nobody may be kept waiting; see `loop-probe.ts`.
     if (!binary && options.is_watched !== false) child.kill('SIGUSR2')

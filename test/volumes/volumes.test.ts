@@ -363,7 +363,8 @@ test('no two volumes of compose files are one, however alike their names are', a
   expect(new Set(first.values()).size).toBe(3)
   const second = await stack(other, 'wiki-db', ['data'])
   expect([...first.values()]).not.toContain(second.get('data'))
-  // Each finds its own again, also after its app was given another name and somebody has the old one.
+  // Each finds its own again, also after its app was given another name and somebody has the old
+  // one.
   expect(await stack(one, 'wiki', ['DB.data', 'db_data', 'db-data'])).toEqual(first)
   const heir = await stack(await make('heir'), 'wiki', ['db-data'])
   expect([...first.values(), ...second.values()]).not.toContain(heir.get('db-data'))

@@ -565,7 +565,8 @@ describe('a push', () => {
     return hook
   }
   it('reports its deployment as a commit status at the forge', async () => {
-    // Proven for the form of requests in forges.test.ts; here that they are made, and with which state.
+    // Proven for the form of requests in forges.test.ts; here that they are made, and with which
+    // state.
     await api
       .as('developer')
       .post('/api/git-credentials', { name: 'forge', host: 'git.example.com', token: 'token-of-forge' })

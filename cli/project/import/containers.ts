@@ -160,8 +160,8 @@ function add(moved: Adding, one: Fields, image: Fields): void {
 }
 
 /**
- * Whether Portreeve runs a container: it says so with labels that it gave it. Images that Portreeve built or made carry
- * some as well, and hand them on to what anybody starts from them.
+ * Whether Portreeve runs a container: it says so with labels that it gave it. Images that Portreeve
+ * built or made carry some as well, and hand them on to what anybody starts from them.
  */
 function isOurs(labels: Fields, image: Fields): boolean {
   const inherited: Fields = isFields(image.Config?.Labels) ? image.Config.Labels : {}

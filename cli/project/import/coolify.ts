@@ -221,8 +221,8 @@ function rootOf(tree: unknown): Fields {
 }
 
 /**
- * Reads what Coolify's API tells: the list of `GET /api/v1/applications` or one of them, or an object with
- * `applications`, `services` and `databases`.
+ * Reads what Coolify's API tells: the list of `GET /api/v1/applications` or one of them, or an
+ * object with `applications`, `services` and `databases`.
  */
 export function fromCoolify(tree: unknown): Moved {
   const moved = createMoved()

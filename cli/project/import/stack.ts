@@ -14,8 +14,8 @@ const projectOf = (text: string): string =>
     .replace(/^[_-]+/, '')
 
 /**
- * What the engine calls a volume of a compose file. A name that is not right would be made at once by whoever copies
- * from it, and nothing be copied.
+ * What the engine calls a volume of a compose file. A name that is not right would be made at once
+ * by whoever copies from it, and nothing be copied.
  */
 function engineName(text: string, volume: string, project: string): string {
   const document = parseDocument(text, { logLevel: 'silent' })

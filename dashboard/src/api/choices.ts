@@ -8,8 +8,8 @@ interface Asked {
 }
 
 /**
- * What a form lets choose from, of a list of any length: where it is longer than one answer, a part of the name
- * finds the rest.
+ * What a form lets choose from, of a list of any length: where it is longer than one answer, a part
+ * of the name finds the rest.
  * @param key tells this list from every other, without what is searched for.
  * @param options `q` is the part of the name, where one text searches several lists.
  */

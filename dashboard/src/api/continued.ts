@@ -4,8 +4,8 @@ import { type Page, PER_PAGE } from './every-page.ts'
 import { type About, useRead } from './queries.ts'
 
 /**
- * What a form lets choose from, of a list that is told apart by time and not by names: the newest, and the ones
- * before them whenever somebody asks for more.
+ * What a form lets choose from, of a list that is told apart by time and not by names: the newest,
+ * and the ones before them whenever somebody asks for more.
  * @param key tells this list from every other.
  */
 export function useContinued<Row extends { id: string }>(

@@ -16,7 +16,8 @@ export const query_client = new QueryClient({
     queries: {
       // Events say when something has changed; nothing is asked for again by itself.
       staleTime: 60_000,
-      // A browser without a network may well reach a server on this machine, and says so of one that it does not.
+      // A browser without a network may well reach a server on this machine, and says so of one
+      // that it does not.
       networkMode: 'always',
       refetchOnWindowFocus: false,
       retry: (failures, error) =>
@@ -57,8 +58,8 @@ export function useRead<T>(
 }
 
 /**
- * Asks for something that a page which is about to open will read with the same key. What goes wrong is told by
- * the page.
+ * Asks for something that a page which is about to open will read with the same key. What goes
+ * wrong is told by the page.
  */
 export function readAhead<T>(
   about: About,

@@ -12,7 +12,8 @@ export const COLOURS = ['black', 'red', 'green', 'yellow', 'blue', 'magenta', 'c
 export type Colour = (typeof COLOURS)[number]
 type Look = Omit<Token, keyof Part>
 
-// Control sequences: colours are read, everything else (links, titles, the clipboard, the cursor) is dropped.
+// Control sequences: colours are read, everything else (links, titles, the clipboard, the cursor)
+// is dropped.
 const SEQUENCE =
   /\u001b\[([0-9;:]*)([@-~])|\u001b\][^\u0007\u001b]*(?:\u0007|\u001b\\)?|\u001b[PX^_][^\u001b]*(?:\u001b\\)?|\u001b.?|[\u0000-\u0008\u000b\u000c\u000e-\u001a\u001c-\u001f\u007f]/g
 

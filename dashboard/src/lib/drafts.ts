@@ -45,9 +45,9 @@ function remembered(key: string): Draft | undefined {
 const copy = <T>(value: T): T => JSON.parse(JSON.stringify(value)) as T
 
 /**
- * Takes into a draft what the server says by now, field by field: what was not edited is as the server has it, so
- * that saving the others does not put it back. An edited field keeps what it began from, by which it is known that
- * somebody else has changed it, too.
+ * Takes into a draft what the server says by now, field by field: what was not edited is as the
+ * server has it, so that saving the others does not put it back. An edited field keeps what it
+ * began from, by which it is known that somebody else has changed it, too.
  */
 function follow(draft: Draft, given: string): Draft {
   const now = JSON.parse(given) as Record<string, unknown>
@@ -66,8 +66,9 @@ function follow(draft: Draft, given: string): Draft {
 }
 
 /**
- * A form over something of the server's. What arrives from the server never writes into a field that has been
- * edited; where somebody else has changed that one, too, the form is `stale` and says so.
+ * A form over something of the server's. What arrives from the server never writes into a field
+ * that has been edited; where somebody else has changed that one, too, the form is `stale` and says
+ * so.
  * @param key names the form, together with what it is about: `app_…/settings`.
  * @param source what the server says; undefined while it is loading.
  * @param secret fields that are never kept beyond this page; `all`: it ends with the page as a whole.

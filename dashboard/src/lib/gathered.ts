@@ -4,8 +4,8 @@ import { onScopeDispose } from 'vue'
 const TOGETHER_MS = 80
 
 /**
- * Calls something a moment after it was asked for, once for all that ask meanwhile. Nothing runs while nobody asks:
- * a page that is left open takes nothing from the battery.
+ * Calls something a moment after it was asked for, once for all that ask meanwhile. Nothing runs
+ * while nobody asks: a page that is left open takes nothing from the battery.
  */
 export function useGathered(act: () => void): () => void {
   let timer: ReturnType<typeof setTimeout> | undefined

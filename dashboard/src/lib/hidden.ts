@@ -1,6 +1,6 @@
 /**
- * Marks that nobody sees and that show the text after them in another order than it has, or on another line: a log
- * line, a commit or a value of a variable could be read as another than it is.
+ * Marks that nobody sees and that show the text after them in another order than it has, or on
+ * another line: a log line, a commit or a value of a variable could be read as another than it is.
  */
 const NAMES: Readonly<Record<string, string>> = {
   '\u0085': 'NEL',

@@ -111,7 +111,8 @@ export function createPointInTime(options: PointInTimeOptions) {
   async function drop(archive: ArchiveRow, signal: AbortSignal): Promise<void> {
     const is_there = databases.find(archive.database_id) !== undefined
     if (is_there && !options.clock_trust.isTrusted()) return
-    // The next time will do: also where its database is gone, another one may be made of it just now.
+    // The next time will do: also where its database is gone, another one may be made of it just
+    // now.
     if (isRecoveredFrom(jobs, archive.id)) return
     const { whole, copies, before } = is_there
       ? leftover(archive, repository.copies(archive.id), clock.now())

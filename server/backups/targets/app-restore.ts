@@ -60,8 +60,8 @@ export function createAppRestore(
     ports().volumes.find(id) !== undefined && ports().volumes.dataOf(id) === data_id
 
   /**
-   * In place every part that is meant goes where it came from; of a new app, each has a name that is free. Throws for
-   * what the app, or the backup, does not have.
+   * In place every part that is meant goes where it came from; of a new app, each has a name that
+   * is free. Throws for what the app, or the backup, does not have.
    */
   function planOf(request: RestoreRequest, copy: AppCopy): Plan {
     const { volumes, databases, apps } = ports()

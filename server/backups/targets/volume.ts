@@ -48,8 +48,8 @@ export async function* whilePaused(
 /** Whose data are written to, and what is called after the work. */
 type Place = Pick<VolumePlace, 'data_id' | 'work_id'>
 /**
- * Makes an empty place for data. What an attempt before left running there ends first, since the engine removes no
- * volume that something holds.
+ * Makes an empty place for data. What an attempt before left running there ends first, since the
+ * engine removes no volume that something holds.
  */
 export async function emptyPlace(
   volumes: Pick<VolumePort, 'clear'>,

@@ -169,7 +169,8 @@ async function build(
       context: source,
       ...(await checkedDockerfile(context, app, text, { build_args, onLog, signal: step.signal })),
       tag,
-      // Nothing that differs from one deployment to the next: a service that did not change keeps its image.
+      // Nothing that differs from one deployment to the next: a service that did not change keeps
+      // its image.
       labels: { app: app.id, project: app.project_id },
       build_args,
       secrets: buildSecrets(variables),

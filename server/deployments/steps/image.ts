@@ -111,7 +111,8 @@ async function make(context: DeployContext, step: DeployStep, app: DeployedApp):
   const tag = `portreeve/${app.id}:${deployment_id}`
   step.state.built = true
   step.state.image_tag = tag
-  // Variables may have changed since the source was fetched: the image is of those that it is built with.
+  // Variables may have changed since the source was fetched: the image is of those that it is built
+  // with.
   if (step.state.build_key) step.state.build_key = buildKey(context, app, step.state.commit_sha!)
   step.save()
   const { build_args, secrets, notes } = buildInputs(context, app, plan)

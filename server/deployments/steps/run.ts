@@ -66,8 +66,8 @@ function requireWell({ tail, ...result }: RunResult & { tail: string[] }): void 
 }
 
 /**
- * It ends before the new instances start, which the app is counted for: only what it may use beyond them, as
- * in an app without any, needs room in the quotas of the project.
+ * It ends before the new instances start, which the app is counted for: only what it may use beyond
+ * them, as in an app without any, needs room in the quotas of the project.
  */
 function runReleaseCommand(
   context: DeployContext,
@@ -122,8 +122,8 @@ export const verifyStep = (context: DeployContext, step: DeployStep): Promise<vo
   )
 
 /**
- * Watches the new release for a while with traffic on it; a crash or OOM kill gives traffic back. Whoever
- * stops the app does not wait for it.
+ * Watches the new release for a while with traffic on it; a crash or OOM kill gives traffic back.
+ * Whoever stops the app does not wait for it.
  */
 export async function soakStep(context: DeployContext, step: DeployStep): Promise<void> {
   const { deployment_id, app_id } = step.payload

@@ -25,8 +25,8 @@ export interface Jobs {
   /** Queues a job in the current transaction; it starts after the commit. Returns its id. */
   enqueue<P>(job: NewJob<P>): string
   /**
-   * Stops a queued or running job: it undoes what it did and ends as cancelled. False when it has ended, is
-   * past its point of no return, or does not exist.
+   * Stops a queued or running job: it undoes what it did and ends as cancelled. False when it has
+   * ended, is past its point of no return, or does not exist.
    */
   cancel(job_id: string): boolean
   find(job_id: string): JobRow | undefined
@@ -41,8 +41,8 @@ export interface Jobs {
   /** Takes up what the last process left, and starts working. */
   start(): void
   /**
-   * Leaves running jobs where they are, to be continued by the next process; resolves when no step runs any
-   * more.
+   * Leaves running jobs where they are, to be continued by the next process; resolves when no step
+   * runs any more.
    */
   stop(): Promise<void>
   /** Resolves when nothing is queued or running. For tests. */
@@ -138,8 +138,8 @@ export function createJobs(options: JobsOptions): Jobs {
   }
 
   /**
-   * The runner itself failed, not a step: the row says where the job stands, so it is taken up from there a
-   * little later.
+   * The runner itself failed, not a step: the row says where the job stands, so it is taken up from
+   * there a little later.
    */
   const retryFailed = async (job_id: string, error: unknown) => {
     log.error('A job broke', { job: job_id, error })

@@ -4,8 +4,8 @@ import { orderBy, type Wanted, wantedJson, type Span } from '#server/kernel/page
 import type { JobRow, JobStatus, StepRow, StepStatus } from './definition.ts'
 
 /**
- * Jobs that have not ended, as the indexes of those have it: SQLite takes an index of a part of the rows only where
- * a query says the same words. Those that have ended are many, and nobody's next.
+ * Jobs that have not ended, as the indexes of those have it: SQLite takes an index of a part of the
+ * rows only where a query says the same words. Those that have ended are many, and nobody's next.
  */
 const IS_OPEN = (job: string) => `${job}.status IN ('queued', 'running', 'undoing')`
 
@@ -61,9 +61,9 @@ export function createJobRepository(db: Db) {
     /** Projects that jobs are of. */
     projects: () => db.sql('SELECT DISTINCT project_id FROM jobs').pluck().all() as (string | null)[],
     /**
-     * The oldest queued job of each lane in which nothing runs, but none of these projects. One that needs several
-     * lanes begins once it is the oldest in all of them: it holds none while it waits, so that no two can wait for
-     * each other.
+     * The oldest queued job of each lane in which nothing runs, but none of these projects. One
+     * that needs several lanes begins once it is the oldest in all of them: it holds none while it
+     * waits, so that no two can wait for each other.
      */
     runnable: (limit: number, without: readonly string[] = []) =>
       db
@@ -111,8 +111,8 @@ export function createJobRepository(db: Db) {
       void db.sql('UPDATE jobs SET resumes = resumes - 1 WHERE id = ?').run(id),
     resetResumes: (id: string) => db.sql('UPDATE jobs SET resumes = 0 WHERE id = ? AND resumes <> 0').run(id),
     /**
-     * Gives a job the steps that this version of Portreeve knows; those of the same name keep what they
-     * reached.
+     * Gives a job the steps that this version of Portreeve knows; those of the same name keep what
+     * they reached.
      */
     alignSteps(job_id: string, names: readonly string[]) {
       const rows = db
@@ -188,8 +188,8 @@ export function createJobRepository(db: Db) {
       return { rows, total }
     },
     /**
-     * Forgets some of the ended jobs that ended before a time, or of which there are more than so many; returns how
-     * many. Those that a deployment shows its steps from go with it.
+     * Forgets some of the ended jobs that ended before a time, or of which there are more than so
+     * many; returns how many. Those that a deployment shows its steps from go with it.
      */
     prune: (before: string, most: number): number =>
       forgetSome(db, { table: 'jobs', where: `finished_at < ? AND ${IS_PAST}` }, before) ||

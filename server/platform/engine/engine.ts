@@ -12,9 +12,11 @@ import type {
 } from './workload.ts'
 
 /**
- * The container engine in Portreeve's own words. Domains know this file only; the engine's own words stay in
- * `docker.ts` and its neighbours. Every request to the engine is built from these typed fields (security.md
- * 2.9): there is no field through which a privilege, a host path or a host namespace could be asked for.
+ * The container engine in Portreeve's own words. Domains know this file only; the engine's own
+ * words stay in `docker.ts` and its neighbours. Every request to the engine is built from these
+ * typed fields (security.md
+ * 2.9): there is no field through which a privilege, a host path or a host namespace could be asked
+ * for.
  */
 export interface Engine {
   /** Facts about the engine; throws EngineError('unavailable') when it does not answer within 5 s. */
@@ -26,13 +28,13 @@ export interface Engine {
   removeNetwork(name: string): Promise<void>
 
   /**
-   * Builds an image from a folder. Rejects with EngineError('build_failed' | 'aborted' | 'out_of_memory' |
-   * 'timeout' | …).
+   * Builds an image from a folder. Rejects with EngineError('build_failed' | 'aborted' |
+   * 'out_of_memory' | 'timeout' | …).
    */
   buildImage(spec: BuildSpec, signal: AbortSignal): Promise<Image>
   /**
-   * Pulls an image and resolves its digest. An image that is here already and pinned by digest is not pulled
-   * again.
+   * Pulls an image and resolves its digest. An image that is here already and pinned by digest is
+   * not pulled again.
    */
   pullImage(reference: string, options: PullOptions, signal: AbortSignal): Promise<Image>
   /** An image that is here, by id or reference; undefined when it is not. */
@@ -40,8 +42,8 @@ export interface Engine {
   /** Images that carry all of these labels. */
   listImages(labels: Labels): Promise<Image[]>
   /**
-   * Removes an image by id or reference with its tags; a missing one is fine, one in use is left alone
-   * (answers false).
+   * Removes an image by id or reference with its tags; a missing one is fine, one in use is left
+   * alone (answers false).
    */
   removeImage(reference: string): Promise<boolean>
 
@@ -64,27 +66,29 @@ export interface Engine {
   volumeUsage(signal?: AbortSignal): Promise<ReadonlyMap<string, VolumeUsage>>
 
   /**
-   * Makes sure that exactly `replicas` containers of a process of an immutable release exist and run; adopts
-   * those that a crashed attempt left (names derive from release, process and index). Does not wait for
-   * readiness: an instance that was started may have exited already. Throws `start_failed` where the engine
-   * says that the command cannot be run, `file_refused` where the image has a folder in the place of a file of
-   * ours, and `volume_missing` for a volume that is not there: an empty one is never made in its place. Limits and reservations of those that run are changed in place; `conflict` when one
-   * uses more memory than it may from now on and cannot be replaced without the others noticing.
+   * Makes sure that exactly `replicas` containers of a process of an immutable release exist and
+   * run; adopts those that a crashed attempt left (names derive from release, process and index).
+   * Does not wait for readiness: an instance that was started may have exited already. Throws
+   * `start_failed` where the engine says that the command cannot be run, `file_refused` where the
+   * image has a folder in the place of a file of ours, and `volume_missing` for a volume that is
+   * not there: an empty one is never made in its place. Limits and reservations of those that run
+   * are changed in place; `conflict` when one uses more memory than it may from now on and cannot
+   * be replaced without the others noticing.
    */
   ensureRelease(workload: Workload, signal: AbortSignal): Promise<Instance[]>
   /**
-   * Lets the engine restart the containers of all processes of a release after a crash or a reboot (on after the soak; off while a
-   * rollout watches).
+   * Lets the engine restart the containers of all processes of a release after a crash or a reboot
+   * (on after the soak; off while a rollout watches).
    */
   superviseRelease(release_id: string, supervised: boolean): Promise<void>
   /**
-   * Holds every process of a release where it stands, so that nothing it writes changes; `false` lets them go
-   * on. Connections stay open meanwhile. Idempotent; a missing release is fine.
+   * Holds every process of a release where it stands, so that nothing it writes changes; `false`
+   * lets them go on. Connections stay open meanwhile. Idempotent; a missing release is fine.
    */
   pauseRelease(release_id: string, paused: boolean): Promise<void>
   /**
-   * Stops (SIGTERM, then SIGKILL after `grace_s`) and removes every container of a release, or of one of its
-   * processes; a missing one is fine.
+   * Stops (SIGTERM, then SIGKILL after `grace_s`) and removes every container of a release, or of
+   * one of its processes; a missing one is fine.
    */
   removeRelease(release_id: string, grace_s: number, process?: string): Promise<void>
   /** Instances by label filter, running or not. */
@@ -92,12 +96,13 @@ export interface Engine {
   /** What of releases runs now and for whom, in one question however many there are. */
   runningInstances(): Promise<Pick<Instance, 'id' | 'owner'>[]>
   /**
-   * Runs one command to its end in a fresh container of the release's image and environment, then removes it.
+   * Runs one command to its end in a fresh container of the release's image and environment, then
+   * removes it.
    */
   runOnce(spec: RunOnceSpec, signal: AbortSignal): Promise<RunResult>
   /**
-   * Starts a command inside a running instance. The signal ends its streams and, where the engine runs on this
-   * machine, the command.
+   * Starts a command inside a running instance. The signal ends its streams and, where the engine
+   * runs on this machine, the command.
    */
   exec(instance_id: string, spec: ExecSpec, signal: AbortSignal): Promise<ExecProcess>
 
@@ -107,33 +112,34 @@ export interface Engine {
   hangUpTerminal(instance_id: string, session: string): Promise<void>
 
   /**
-   * Log lines of one instance, oldest first; with `follow` until the signal aborts or the container is
-   * removed.
+   * Log lines of one instance, oldest first; with `follow` until the signal aborts or the container
+   * is removed.
    */
   logs(instance_id: string, options: LogOptions, signal?: AbortSignal): AsyncIterable<LogLine>
   /** One sample of resource use; undefined when the instance is not running. */
   stats(instance_id: string): Promise<InstanceStats | undefined>
   /**
-   * Bytes that an instance wrote into its own container, without volumes and without its image, but with what the
-   * image has volumes of its own for; undefined when it is gone. Walks the files: seconds for many.
+   * Bytes that an instance wrote into its own container, without volumes and without its image, but
+   * with what the image has volumes of its own for; undefined when it is gone. Walks the files:
+   * seconds for many.
    */
   layerBytes(instance_id: string, signal?: AbortSignal): Promise<number | undefined>
   /**
-   * Lifecycle events of Portreeve's own containers, from now until the signal aborts. Ends (throws) when the
-   * engine goes away.
+   * Lifecycle events of Portreeve's own containers, from now until the signal aborts. Ends (throws)
+   * when the engine goes away.
    */
   events(signal: AbortSignal): AsyncIterable<EngineEvent>
   /**
-   * Removes every container, network or dangling leftover that carries these labels (used for orphans and
-   * `delete`).
+   * Removes every container, network or dangling leftover that carries these labels (used for
+   * orphans and `delete`).
    */
   removeLabelled(labels: Labels): Promise<void>
   close(): Promise<void>
 }
 
 /**
- * Labels always live below `portreeve.`: `{ app: 'app_…' }` is stored as `portreeve.app=app_…`; the adapter
- * adds `portreeve.managed=true` and the installation's name.
+ * Labels always live below `portreeve.`: `{ app: 'app_…' }` is stored as `portreeve.app=app_…`; the
+ * adapter adds `portreeve.managed=true` and the installation's name.
  */
 export type Labels = Record<string, string>
 
@@ -177,8 +183,8 @@ export interface BuildSpec {
   labels: Labels
   build_args: Record<string, string>
   /**
-   * Mounted as `/run/secrets/<id>` in steps that ask for it; never part of a layer, of history or of the log.
-   * BuildKit only.
+   * Mounted as `/run/secrets/<id>` in steps that ask for it; never part of a layer, of history or
+   * of the log. BuildKit only.
    */
   secrets: Record<string, string>
   /** Credentials for private base images. */
@@ -186,12 +192,13 @@ export interface BuildSpec {
   target?: string
   no_cache: boolean
   /**
-   * Builds of one scope share what they cache, layers and cache mounts alike; those of another never see it.
+   * Builds of one scope share what they cache, layers and cache mounts alike; those of another
+   * never see it.
    */
   cache_scope: string
   /**
-   * Cache mounts of one scope are those of no other, whatever ids a Dockerfile gives them; `cache_scope` where it
-   * is left out.
+   * Cache mounts of one scope are those of no other, whatever ids a Dockerfile gives them;
+   * `cache_scope` where it is left out.
    */
   mount_scope?: string
   limits: { cpus: number; memory_bytes: number; timeout_ms: number }

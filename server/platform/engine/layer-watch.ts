@@ -35,8 +35,9 @@ const shown = (bytes: number) =>
   bytes < 1024 ** 3 ? `${Math.ceil(bytes / 1024 ** 2)} MiB` : `${(bytes / 1024 ** 3).toFixed(1)} GiB`
 
 /**
- * Watches what instances write into their own containers, where the engine's storage sets no limit. One after
- * another, and the less often the longer it takes, so that apps with many files cost no more than others.
+ * Watches what instances write into their own containers, where the engine's storage sets no limit.
+ * One after another, and the less often the longer it takes, so that apps with many files cost no
+ * more than others.
  */
 export function createLayerWatch(options: LayerWatchOptions) {
   const { engine, clock, log, limit_bytes } = options

@@ -23,8 +23,8 @@ export interface DesiredProcess {
 }
 
 /**
- * What the reconciler knows about one kind of owner: apps, databases and whatever else runs as a workload.
- * Containers of kinds that nobody registered are left alone.
+ * What the reconciler knows about one kind of owner: apps, databases and whatever else runs as a
+ * workload. Containers of kinds that nobody registered are left alone.
  */
 export interface WorkloadOwners<Owner extends DesiredOwner = DesiredOwner> {
   kind: OwnerKind
@@ -80,8 +80,8 @@ function createNews() {
 const TRIED_AT_ONCE: readonly EngineError['code'][] = ['unavailable', 'image_not_found', 'volume_missing']
 
 /**
- * Remembers whose workload could not be made: it is not tried again for each event of somebody else, which would
- * keep all others waiting behind it.
+ * Remembers whose workload could not be made: it is not tried again for each event of somebody
+ * else, which would keep all others waiting behind it.
  */
 function createPatience() {
   const failed = new Map<string, number>()
@@ -99,8 +99,9 @@ function createPatience() {
 }
 
 /**
- * Compares what should run with what runs, on every event of the engine and every 30 s, and restores what is
- * missing: instances that vanished or are in the network of another project; containers that nobody owns go.
+ * Compares what should run with what runs, on every event of the engine and every 30 s, and
+ * restores what is missing: instances that vanished or are in the network of another project;
+ * containers that nobody owns go.
  */
 export function createWorkloadReconciler({
   engine,
@@ -163,7 +164,8 @@ export function createWorkloadReconciler({
         })
       } catch (error) {
         patience.note(owner.id, error)
-        // A job that began meanwhile, such as a restore of what is missing, ends with the owner as it makes it.
+        // A job that began meanwhile, such as a restore of what is missing, ends with the owner as
+        // it makes it.
         if (kind.busy(owner.id)) continue
         log.warn('A workload could not be restored', { [kind.kind]: owner.id, error })
         await kind.failed?.(owner, error)
@@ -222,8 +224,8 @@ export function createWorkloadReconciler({
     const kind = kindOf(event.owner?.kind)
     const owner_id = event.owner?.id
     if (owner_id !== undefined && CHANGES.has(event.kind)) changed.add(owner_id)
-    // While a job works on the owner, instances end because it ends them; a pass would leave it alone, and
-    // would ask for every instance of the server just when the job starts one.
+    // While a job works on the owner, instances end because it ends them; a pass would leave it
+    // alone, and would ask for every instance of the server just when the job starts one.
     if (owner_id !== undefined && kind?.busy(owner_id)) return
     if ((event.kind === 'die' || event.kind === 'oom') && owner_id && event.release_id && isNews(event))
       kind?.exited?.(owner_id, event)
@@ -286,9 +288,9 @@ async function restore(
   let instances = own.filter(
     (instance) => instance.release_id === owner.release_id || places.has(placeOf(instance)),
   )
-  // An owner that was moved while nothing could be started in its new project: its old network is not its own
-  // any more. Those that run do so until others are ready; what cannot start beside them is made anew in
-  // their place.
+  // An owner that was moved while nothing could be started in its new project: its old network is
+  // not its own any more. Those that run do so until others are ready; what cannot start beside
+  // them is made anew in their place.
   const misplaced = instances.some(({ project_id }) => project_id !== owner.project_id)
   if (misplaced && instances.some(({ state }) => state === 'running') && kind.relocate?.(owner)) return
   const is_too_many = processes.some(

@@ -37,7 +37,8 @@ function checkedPullRequest(event: PullRequestEvent): ForgeEvent {
   const { action, number, title, head, base, default_branch, repository } = event
   if (!Number.isInteger(number) || number < 1 || number > MOST_NUMBER)
     return other('The pull request has no number that a preview could have.')
-  // The end of one needs its number alone: its branch or its fork may be gone with it, and is kept as nothing.
+  // The end of one needs its number alone: its branch or its fork may be gone with it, and is kept
+  // as nothing.
   const [branch, onto] = [branchOrNone(head.branch), branchOrNone(base.branch)]
   const sha = COMMIT.test(head.sha) ? head.sha : ''
   if (action !== 'closed') {
@@ -55,8 +56,8 @@ function checkedPullRequest(event: PullRequestEvent): ForgeEvent {
 }
 
 /**
- * What a forge told, as far as it may be acted on and kept: whoever may push to a repository decides about every
- * text in it, and about how long it is.
+ * What a forge told, as far as it may be acted on and kept: whoever may push to a repository
+ * decides about every text in it, and about how long it is.
  */
 export function checked(event: ForgeEvent): ForgeEvent {
   if (event.kind === 'push') return checkedPush(event)

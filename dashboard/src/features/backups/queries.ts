@@ -6,8 +6,8 @@ import { useRead } from '@/api/queries'
 import { is_admin } from '@/api/session'
 
 /**
- * What can be backed up, for a choice: databases, volumes, apps, and for administrators the platform; of very many
- * those whose name has a part.
+ * What can be backed up, for a choice: databases, volumes, apps, and for administrators the
+ * platform; of very many those whose name has a part.
  */
 export function useTargets() {
   const q = ref('')

@@ -70,8 +70,9 @@ export const ofApp = (id: string): Place => ({
 })
 
 /**
- * Puts one variable into the list of a project, or takes it out. The API replaces the whole list, so it is read
- * anew first: what a colleague added meanwhile stays. Values are left out, which keeps them.
+ * Puts one variable into the list of a project, or takes it out. The API replaces the whole list,
+ * so it is read anew first: what a colleague added meanwhile stays. Values are left out, which
+ * keeps them.
  */
 async function replaceOne(
   id: string,

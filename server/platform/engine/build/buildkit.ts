@@ -20,8 +20,8 @@ export class UncappedBuild extends Error {
 }
 
 /**
- * A step that runs for this long without being seen in the capped group runs outside of it. On a loaded
- * machine some seconds pass between what the builder tells and the step's first process.
+ * A step that runs for this long without being seen in the capped group runs outside of it. On a
+ * loaded machine some seconds pass between what the builder tells and the step's first process.
  */
 const UNSEEN_STEP_MS = 10_000
 const CHECK_MS = 250
@@ -78,10 +78,10 @@ export const buildQuery = (spec: BuildSpec, scope: LabelScope) => ({
 const BUILDER_ARGUMENT = /^BUILDKIT_/i
 
 /**
- * What keeps the caches of scopes apart. Cache mounts have a name space of their own. The result of a step is
- * found by its text and its inputs, without its mounts, so that another scope with the same text would get
- * what was made with this one's secrets and cache mounts: a host name that only the steps of this scope know
- * is one of their inputs.
+ * What keeps the caches of scopes apart. Cache mounts have a name space of their own. The result of
+ * a step is found by its text and its inputs, without its mounts, so that another scope with the
+ * same text would get what was made with this one's secrets and cache mounts: a host name that only
+ * the steps of this scope know is one of their inputs.
  */
 function cacheQuery(spec: BuildSpec, query: ReturnType<typeof buildQuery>) {
   const named = (scope: string) => createHash('sha256').update(scope).digest('hex').slice(0, 32)
@@ -105,9 +105,9 @@ function beginCapped(cap: BuildCap, spec: BuildSpec) {
 }
 
 /**
- * Builds with BuildKit through the engine's API and answers the image's id. The answer counts as a success
- * only with an id in it: errors come as events of a successful response, and an answer that was cut off looks
- * like one that ended.
+ * Builds with BuildKit through the engine's API and answers the image's id. The answer counts as a
+ * success only with an id in it: errors come as events of a successful response, and an answer that
+ * was cut off looks like one that ended.
  */
 export async function buildWithBuildKit(
   { connection, scope, cap }: BuildKitHost,
@@ -197,8 +197,8 @@ export async function buildWithBuildKit(
 }
 
 /**
- * The engine ends a build whose client is gone; saying so as well ends it at once on engines that notice
- * late.
+ * The engine ends a build whose client is gone; saying so as well ends it at once on engines that
+ * notice late.
  */
 async function cancel(connection: Connection, build_id: string): Promise<void> {
   await connection

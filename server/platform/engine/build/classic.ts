@@ -90,15 +90,15 @@ const FLAGS_OF_RUN = new RegExp(`^[ \\t]*(?:ONBUILD[ \\t]+)*RUN(?:${GAP}--\\S+)+
 const CACHE_MOUNT = new RegExp(`(${GAP})--mount=(?:\\S*,)?type=cache(?:,\\S*)?(?!\\S)`, 'gi')
 
 /**
- * A Dockerfile without its cache mounts. They are whole words among the flags of `RUN`, and nothing else is touched:
- * whatever the rest is put together to had to be read before the build.
+ * A Dockerfile without its cache mounts. They are whole words among the flags of `RUN`, and nothing
+ * else is touched: whatever the rest is put together to had to be read before the build.
  */
 export const withoutCacheMounts = (dockerfile: string): string =>
   dockerfile.replace(FLAGS_OF_RUN, (flags) => flags.replace(CACHE_MOUNT, '$1'))
 
 /**
- * Cache mounts only save time, so the builder that does not know them goes without; a secret mount cannot be
- * left out.
+ * Cache mounts only save time, so the builder that does not know them goes without; a secret mount
+ * cannot be left out.
  */
 function withoutMounts(spec: BuildSpec): string {
   const text = withoutCacheMounts(spec.dockerfile)
@@ -123,8 +123,9 @@ function registryConfig(registries: NonNullable<BuildSpec['registries']>): strin
 }
 
 /**
- * The context as a tar stream of constant memory. Our Dockerfile has a name that no repository has, and an
- * ignore file that names only it and itself makes the builder take both out again before the first COPY.
+ * The context as a tar stream of constant memory. Our Dockerfile has a name that no repository has,
+ * and an ignore file that names only it and itself makes the builder take both out again before the
+ * first COPY.
  */
 function contextTar(context: string, dockerfile_name: string, dockerfile: string): Pack {
   const archive = pack()
@@ -232,8 +233,8 @@ export function createClassicLog(
     } else if (text.startsWith('[Warning]')) onLog({ stream: 'system', text })
     else print('stdout', text.replace(RESET, ''))
   })
-  // Each write of a command to its error output comes in red, and may come between two parts of a line of its
-  // other output.
+  // Each write of a command to its error output comes in red, and may come between two parts of a
+  // line of its other output.
   const errors = createLineSplitter((text) => {
     const plain = stripColours(text)
     if (plain !== '' || text === '') print('stderr', plain)
@@ -245,7 +246,8 @@ export function createClassicLog(
   return {
     /** Resolves once all of it was handed on. */
     async text(text: string): Promise<void> {
-      // A command may end without a newline; the builder's next words are then no part of its last line.
+      // A command may end without a newline; the builder's next words are then no part of its last
+      // line.
       if (BUILDER_WORDS.test(text)) endAll()
       const target = text.startsWith(RED) ? errors : splitter
       const bytes = Buffer.from(text)

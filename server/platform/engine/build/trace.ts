@@ -21,8 +21,9 @@ export interface TraceReader {
   end(): void
   readonly failed: FailedStep | undefined
   /**
-   * Milliseconds for which nothing but RUN steps has been going on; 0 when none is. A step counts as begun once its
-   * base image is fetched for it, which may take minutes: the builder says so of that image meanwhile.
+   * Milliseconds for which nothing but RUN steps has been going on; 0 when none is. A step counts
+   * as begun once its base image is fetched for it, which may take minutes: the builder says so of
+   * that image meanwhile.
    */
   runningFor(now_ms: number): number
 }
@@ -45,7 +46,8 @@ const IMAGE =
 const isRunStep = (name: string): boolean => /^\[[^\]]*\] RUN /.test(name)
 
 /**
- * Each step has its own line buffers, so that stages built at the same time do not cut each other's lines.
+ * Each step has its own line buffers, so that stages built at the same time do not cut each other's
+ * lines.
  * @param owner for whom it is built: whoever prints very much takes turns with others.
  * @param onImage hears the name of each image before anything of it is used.
  */
@@ -96,7 +98,8 @@ export function createTraceReader(
     if (others.delete(vertex.digest) && others.size === 0) alone_since = now()
     step.stdout.end()
     step.stderr.end()
-    // When one step fails, those that wait for it are reported as cancelled: they are not the reason.
+    // When one step fails, those that wait for it are reported as cancelled: they are not the
+    // reason.
     if (vertex.error && !failed && !/context canceled/i.test(vertex.error))
       failed = { name, error: vertex.error, lines: step.lines }
   }

@@ -26,8 +26,8 @@ interface Source {
 }
 
 /**
- * Hands on what commands print, at a pace that nobody else feels: a command may print for a day, as fast as it
- * can, and each line is looked through for secrets.
+ * Hands on what commands print, at a pace that nobody else feels: a command may print for a day, as
+ * fast as it can, and each line is looked through for secrets.
  */
 export function createOneOffLogs({ connection, containers }: Source) {
   const all = budgetOf(PACE_OF_ALL)
