@@ -83,7 +83,7 @@ const isSentence = (text: string, label: string) => expect(text, label).toMatch(
 
 describe('whatever a host name is written like', () => {
   it('the name of a domain is refused with a sentence, or is one that every program reads alike', async () => {
-    await fuzz(SEEDS, 5, (random, seed) => {
+    await fuzz(SEEDS, 8, (random, seed) => {
       const text = name(random)
       const label = `${seed}: ${JSON.stringify(text)}`
       const verdict = readHostname(text)
@@ -95,7 +95,7 @@ describe('whatever a host name is written like', () => {
     })
   }, 600_000)
   it('so is that of the dashboard', async () => {
-    await fuzz(SEEDS, 5, (random, seed) => {
+    await fuzz(SEEDS, 8, (random, seed) => {
       const text = name(random)
       const label = `${seed}: ${JSON.stringify(text)}`
       const fault = hostNameFault(text)

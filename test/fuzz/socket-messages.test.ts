@@ -71,7 +71,7 @@ function message(random: Random): string {
 
 describe('whatever a client says over the WebSocket', () => {
   it('it is answered in our words or cut off, nothing of others comes, and the next connection is served', async () => {
-    await fuzz(SEEDS, 10, (random, label) => {
+    await fuzz(SEEDS, 12, (random, label) => {
       const harness = createRealtimeBench()
       try {
         harness.event('app.canary', { app_id: 'app_2', project_id: 'prj_2' })

@@ -31,8 +31,8 @@ export function randomOf(seed: number): Random {
 }
 
 /**
- * Runs a check with seeds that once found something, then with drawn ones, for a moment in `npm test` and for a
- * minute each with `npm run fuzz`; `FUZZ_SEED` runs one again.
+ * Runs a check with seeds that once found something, then with drawn ones: for a minute in all of
+ * `npm test`, for a minute each with `npm run fuzz`; `FUZZ_SEED` runs one again.
  */
 export async function fuzz(
   kept: readonly number[],
