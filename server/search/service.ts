@@ -1,4 +1,5 @@
 import { type Actor, developerProjects, mayOnlyRead, visibleProjects } from '#server/kernel/access'
+import { mapInPieces } from '#server/kernel/pace'
 import { limits, paged, type Paging } from '#server/kernel/schemas'
 import type { Resource } from '#server/projects/schema'
 import { openTo, type ResourceSource } from '#server/kernel/resources'
@@ -33,16 +34,18 @@ export function createSearch(options: {
     async find(actor: Actor, text: string, paging: Paging) {
       const [limit, offset] = limits(paging)
       const end = Math.min(offset + limit, MOST_SHOWN)
-      const found = options.sources().flatMap((source) => {
-        if (source.access === 'developer' && mayOnlyRead(actor)) return []
-        return [
-          openTo(actor, source).search(
-            source.access === 'developer' ? developerProjects(actor) : visibleProjects(actor),
-            text,
-            offset < end ? end : 0,
-          ),
-        ]
-      })
+      const open = options
+        .sources()
+        .filter(({ access }) => access !== 'developer' || !mayOnlyRead(actor))
+        .map((source) => openTo(actor, source))
+      // Each looks at every name of its kind.
+      const found = await mapInPieces(actor.user_id, open, (source) =>
+        source.search(
+          source.access === 'developer' ? developerProjects(actor) : visibleProjects(actor),
+          text,
+          offset < end ? end : 0,
+        ),
+      )
       const templates = await options.templates(text)
       const rows: Resource[] = [...found.flatMap((part): Found[] => part.rows), ...templates]
         .sort(inOrder)

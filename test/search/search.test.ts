@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { createTestApi, type TestApi } from '#test/support/api'
+import { roundsDuring, toil } from '#test/support/rounds'
 
 let api: TestApi
 let redirect_id: string
@@ -33,6 +34,22 @@ const names = async (query: string, caller: Parameters<TestApi['as']>[0] = 'owne
 }
 
 describe('search', () => {
+  it('looks at one kind after the other, with others served in between', async () => {
+    const { db } = api.kernel
+    const { sql } = db
+    let kinds = 0
+    db.sql = (text) => {
+      if (text.includes('AS rank')) {
+        kinds += 1
+        toil()
+      }
+      return sql(text)
+    }
+    const page = { page: 1, per_page: 20 }
+    const rounds = await roundsDuring(() => api.services.search.find(api.actor('owner'), 'shop', page))
+    db.sql = sql
+    expect(rounds).toBeGreaterThan(kinds - 2)
+  })
   it('finds the very name first, then names that begin with the text, then others, whatever the case', async () => {
     expect(await names('q=SHOP')).toEqual([
       'project Shop',
