@@ -82,6 +82,28 @@ const PRUNE_BEFORE = 'audit_log.prune_before'
 /** SQL of the audit trail and nothing else. */
 export function createAuditRepository(db: Db) {
   const meta = createMeta(db)
+  /** The first line and the last one. Asked for both at once, SQLite would look through all rows. */
+  const ends = () =>
+    db
+      .sql(
+        `SELECT coalesce((SELECT min(seq) FROM audit_log), 0) AS first,
+           coalesce((SELECT max(seq) FROM audit_log), -1) AS last`,
+      )
+      .get() as { first: number; last: number }
+  /**
+   * A page of the whole trail. Lines are numbered as they are written, and only the oldest go: where that has left no
+   * gap, it is known where the page begins, and nothing is passed over on the way to it.
+   */
+  const pageOfAll = ([limit, offset, sort]: Span, total: number): AuditRow[] => {
+    const { first, last } = ends()
+    const order = orderBy(sort, 'seq DESC')
+    if (last - first + 1 !== total)
+      return db.sql(`SELECT * FROM audit_log ${order} LIMIT ? OFFSET ?`).all(limit, offset) as AuditRow[]
+    const is_upwards = sort?.[0]?.descending === false
+    return db
+      .sql(`SELECT * FROM audit_log WHERE seq ${is_upwards ? '>=' : '<='} ? ${order} LIMIT ?`)
+      .all(is_upwards ? first + offset : last - offset, limit) as AuditRow[]
+  }
   return {
     insert: (row: Omit<AuditRow, 'seq'>) =>
       db
@@ -94,16 +116,21 @@ export function createAuditRepository(db: Db) {
       const { clause, values } = where(filter)
       const order = orderBy(sort, 'seq DESC')
       const { project_id, ...rest } = filter
-      if (Object.values(rest).every((value) => value === undefined)) {
+      const asked = Object.entries(rest).filter(([, value]) => value !== undefined)
+      if (asked.length === 0) {
+        const all = counted(db, 'audit_log', project_id === undefined ? undefined : [project_id])
+        if (project_id === undefined) return { rows: pageOfAll([limit, offset, sort], all), total: all }
         const rows = db.sql(`SELECT * FROM audit_log ${clause} ${order} LIMIT ? OFFSET ?`)
         return {
           rows: rows.all(...values, limit, offset) as AuditRow[],
-          total: counted(db, 'audit_log', project_id === undefined ? undefined : [project_id]),
+          total: all,
         }
       }
+      const is_of_one = asked.length === 1 && wantedValues(filter.actor)?.map(isId).join() === 'true'
       // A line has kilobytes: what seldom matches is looked for in an index that has all that is asked for.
       const is_told_apart =
-        wantedValues(filter.resource)?.some(isId) || (project_id === undefined && filter.action !== undefined)
+        wantedValues(filter.resource)?.some(isId) ||
+        (project_id === undefined && (filter.action !== undefined || is_of_one))
       const from = `FROM audit_log ${is_told_apart ? '' : 'INDEXED BY audit_log_listed'} ${clause}`
       const rows = db.sql(
         `SELECT * FROM audit_log WHERE seq IN (SELECT seq ${from} ${order} LIMIT ? OFFSET ?) ${order}`,
@@ -137,9 +164,7 @@ export function createAuditRepository(db: Db) {
         `SELECT * FROM audit_log ${clause ? `${clause} AND` : 'WHERE'} seq BETWEEN ? AND ?
          ORDER BY seq ${order === 'oldest' ? 'ASC' : 'DESC'} LIMIT ${PIECE.rows}`,
       )
-      let { first, last } = db
-        .sql('SELECT coalesce(min(seq), 0) AS first, coalesce(max(seq), -1) AS last FROM audit_log')
-        .get() as { first: number; last: number }
+      let { first, last } = ends()
       while (first <= last) {
         const [from, to] =
           order === 'oldest'
