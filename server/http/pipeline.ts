@@ -90,7 +90,7 @@ async function respond(definition: AnyEndpoint, event: H3Event): Promise<unknown
       Object.entries(getRouterParams(event)).map(([key, value]) => [key, decodeSegment(value)]),
     )
     const result = await answer({ definition, event, services, facts, actor, params })
-    if (result instanceof Readable) return await sendFile(event, result, services.http.log)
+    if (result instanceof Readable) return await sendFile(event, result, share, services.http.log)
     return await reply(event, definition, result, share)
   } catch (error) {
     const mapped = toErrorAnswer(error, facts.id, services.http.log)

@@ -2,17 +2,38 @@ import type { Readable } from 'node:stream'
 import type { H3Event } from 'h3'
 import { ApiError } from '#server/kernel/errors'
 import type { Log } from '#server/kernel/log'
+import type { AnswerShare } from './untaken.ts'
 
 /** What a handler says of a file, which is wrong of the error that is answered in its place. */
 const OF_THE_FILE = ['Accept-Ranges', 'Content-Disposition', 'Content-Length', 'Content-Range', 'ETag']
 
 /**
+ * What a file on its way holds in memory, in pieces at each of the places that it passes. It is no matter of its size:
+ * its reader may take as long for each byte as there is patience.
+ */
+const HELD_BYTES = 256 * 1024
+
+/**
  * Sends a stream as the body. The HTTP library would neither close the stream when the client goes away, so that
  * the file or connection behind it stays open for good, nor end the connection when the stream fails midway.
  * Rejects while nothing was sent yet: then there is an error to answer.
+ * @param share what its reader may hold: one who opens hundreds and reads none has enough.
  */
-export function sendFile(event: H3Event, stream: Readable, log: Log): Promise<null> {
+export function sendFile(
+  event: H3Event,
+  stream: Readable,
+  share: Pick<AnswerShare, 'hold'>,
+  log: Log,
+): Promise<null> {
   const { res } = event.node
+  const withoutFile = (): void => OF_THE_FILE.forEach((name) => res.removeHeader(name))
+  try {
+    share.hold(HELD_BYTES)
+  } catch (error) {
+    stream.on('error', () => undefined).destroy()
+    withoutFile()
+    throw error
+  }
   return new Promise((resolve, reject) => {
     const end = () => {
       stream.destroy()
@@ -25,7 +46,7 @@ export function sendFile(event: H3Event, stream: Readable, log: Log): Promise<nu
         res.destroy()
         return
       }
-      for (const name of OF_THE_FILE) res.removeHeader(name)
+      withoutFile()
       reject(error)
     })
     // Who went away while the file was looked for is not told of a second time.

@@ -165,3 +165,25 @@ it.each([
     expect([answer.statusCode, api.services.handled]).toEqual([404, []])
   },
 )
+
+it('files that nobody reads are held for one user up to a share, and others get theirs', async () => {
+  const open_files: { file: Readable; answer: IncomingMessage }[] = []
+  for (let status = 200; status === 200 && open_files.length < 200; ) {
+    const file = endless()
+    const answer = await open(file, 'viewer')
+    open_files.push({ file, answer: answer.pause() })
+    status = answer.statusCode!
+  }
+  expect(open_files.length).toBeGreaterThan(60)
+  const refused = open_files.pop()!
+  expect(refused.answer.statusCode).toBe(429)
+  refused.answer.destroy()
+  const another = await open(endless(), 'owner')
+  expect(another.statusCode).toBe(200)
+  another.destroy()
+  for (const { answer } of open_files) answer.destroy()
+  await Promise.all(open_files.map(({ file }) => closed(file)))
+  const again = await open(endless(), 'viewer')
+  expect(again.statusCode).toBe(200)
+  again.destroy()
+})
