@@ -383,6 +383,15 @@ describe('what a server refuses, or no Portreeve answers', () => {
       message: 'It is gone.',
     })
   })
+  it('says of a command that is left with Ctrl-C that it goes on, and until when', async () => {
+    // As the system does it; it is never answered.
+    answer = () => void process.listeners('SIGINT').at(-1)!('SIGINT')
+    const { fault } = await call('exec', '--app', 'app_1', '--timeout', '90', '--', 'npm', 'run', 'migrate')
+    expect(fault).toMatchObject({
+      exit_code: 130,
+      message: 'The command goes on in its container, for 90 s in all at most.',
+    })
+  })
   it('says which key is not taken, where it was none of a login', async () => {
     answer = (_request, response) => say(response, 401, { error: { code: 'UNAUTHORIZED', message: 'No.' } })
     const { fault } = await call('apps')

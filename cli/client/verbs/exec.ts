@@ -1,7 +1,9 @@
-import { plain } from '../../terminal.ts'
+import { CommandError, plain } from '../../terminal.ts'
 import { dataOf } from '../api.ts'
 import { appId } from '../apps.ts'
 import { defineClientVerb, withApp } from '../client-verb.ts'
+import { EXIT } from '../exit-codes.ts'
+import { untilInterrupted } from '../live.ts'
 import { wholeNumber } from '../option-values.ts'
 import { show } from '../output.ts'
 import { type ClientOptions, openSession } from '../session.ts'
@@ -15,12 +17,20 @@ async function exec(
 ): Promise<void> {
   const session = await openSession(options)
   const id = await appId(session, options.app)
+  const stop = untilInterrupted()
   const { data } = await dataOf(
     session.api.POST('/api/apps/{id}/exec', {
       params: { path: { id } },
       body: { command, timeout_s: options.timeout },
+      signal: stop.signal,
     }),
-  )
+  ).catch((error: unknown) => {
+    if (!stop.signal.aborted) throw error
+    throw new CommandError(
+      `The command goes on in its container, for ${options.timeout} s in all at most.`,
+      EXIT.INTERRUPTED,
+    )
+  })
   if (options.json) show(options, data, () => '')
   else process.stdout.write(plain(data.output))
   if (data.timed_out) process.stderr.write(`portreeve: stopped after ${options.timeout} s.\n`)
