@@ -19,6 +19,7 @@ const EVERYWHERE: readonly Shortcut[] = [
 /** Keys of single parts of pages. */
 const IN_PLACES: readonly Shortcut[] = [
   { keys: ['Ctrl', 'Shift', 'F'], does: 'Search in a terminal' },
+  { keys: ['Ctrl', 'Shift', 'L'], does: 'Leave a terminal' },
   { keys: ['←', '→'], does: 'Go along a chart; with Shift, and Enter, choose a range' },
   { keys: ['Esc', 'Tab'], does: 'Leave an editor' },
 ]
