@@ -39,6 +39,7 @@ import { withWaitingPage } from './waiting-page.ts'
 import { createSizes } from './sizes.ts'
 import { createStackRuntime } from './stack/runtime.ts'
 import { serviceJobs } from './stack/service-jobs.ts'
+import { removeUnknownArchives } from './upload.ts'
 import type { DeployedApp, DeployedApps, DeployPorts } from './work.ts'
 
 export interface DeploymentNeeds {
@@ -267,6 +268,7 @@ export function createDeploymentsDomain(base: Base, use: DeploymentNeeds): Deplo
       forgotten: (id) => logs.remove(id),
     }).forgetOld,
     pruneMirrors: () => context.git.pruneMirrors(clock.now()),
+    removeUnknownArchives: () => removeUnknownArchives(context.deployments, context.uploads_directory),
     async stopApp(app_id, reason) {
       if (desired_state.busy(app_id)) return 'busy'
       const app = desired_state.desired().find(({ id }) => id === app_id)

@@ -20,6 +20,8 @@ export interface DeploymentsDomain extends Deployments {
   layers: LayerWatch
   /** Removes what is kept of repositories that nobody deployed from for 30 days. */
   pruneMirrors(): Promise<void>
+  /** Uploaded archives of which no deployment knows; for a start only. */
+  removeUnknownArchives(): void
   /** Stops an app that is meant to run and that no job is about. */
   stopApp(app_id: string, reason: { code: FailureCode; error: string }): Promise<'stopped' | 'idle' | 'busy'>
   /** Forgets some of the deployments of an app that is going; returns how many. */

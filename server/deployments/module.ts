@@ -41,7 +41,10 @@ export default defineModule({
     { name: 'layers', cron: '* * * * *', run: (own) => own.layers.pass() },
     { name: 'mirrors', cron: '20 4 * * *', run: (own) => own.pruneMirrors() },
   ],
-  start: (own) => own.reconciler.start(),
+  start(own) {
+    own.removeUnknownArchives()
+    return own.reconciler.start()
+  },
   async stop(own) {
     // The end of a pass is told to the reconciler.
     await own.sizes.stop()

@@ -175,6 +175,16 @@ export function createDeploymentRepository(db: Db) {
            FROM deployments WHERE app_id = ? AND request ->> '$.upload' IS NOT NULL ORDER BY number DESC`,
         )
         .all(app_id) as ArchivedDeployment[],
+    /** File names of the archives that deployments were made of. */
+    archiveNames: () =>
+      new Set(
+        db
+          .sql(
+            `SELECT DISTINCT request ->> '$.upload' FROM deployments WHERE request ->> '$.upload' IS NOT NULL`,
+          )
+          .pluck()
+          .all() as string[],
+      ),
     history(app_id: string, ...[limit, offset, sort]: Span): Page<ListedDeployment> {
       const rows = db
         .sql(

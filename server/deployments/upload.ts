@@ -1,4 +1,4 @@
-import { createWriteStream, renameSync, rmSync } from 'node:fs'
+import { createWriteStream, existsSync, readdirSync, renameSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
@@ -83,4 +83,18 @@ export function pruneArchives(deployments: Archives, directory: string, app_id: 
   const kept = new Set(needed(rows).map(({ upload }) => upload))
   for (const upload of new Set(rows.map((row) => row.upload)))
     if (!kept.has(upload)) rmSync(join(directory, upload), { force: true })
+}
+
+/**
+ * Removes what a process that was killed was still receiving, or had received while no deployment knew of it yet.
+ * Only for a start, before anybody can send something.
+ */
+export function removeUnknownArchives(
+  deployments: Pick<DeploymentRepository, 'archiveNames'>,
+  directory: string,
+): void {
+  if (!existsSync(directory)) return
+  const known = deployments.archiveNames()
+  for (const name of readdirSync(directory))
+    if (!known.has(name)) rmSync(join(directory, name), { force: true })
 }

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import { rmSync } from 'node:fs'
+import { readdirSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { buffer } from 'node:stream/consumers'
 import { gzipSync } from 'node:zlib'
@@ -72,4 +72,17 @@ it('however often an app is restarted, its archive is there for the next deploym
   for (let n = 0; n < 100; n += 1) await api.as('developer').post(`/api/apps/${app_id}/restart`)
   expect((await deploy()).status).toBeLessThan(300)
   expect(await latest()).toMatchObject({ number: 102, status: 'live', error: null })
+})
+
+it('what a killed process was still receiving is gone after the next start, and what is needed stays', async () => {
+  await send(await archive())
+  const { id } = await latest()
+  const uploads = join(api.kernel.config.data_directory, 'uploads')
+  const [needed] = readdirSync(uploads)
+  for (const name of ['dep_broken.tar.gz.partial', 'dep_unknown.tar.gz'])
+    writeFileSync(join(uploads, name), 'x')
+  await api.services.start()
+  expect(readdirSync(uploads)).toEqual([needed])
+  await deploy()
+  expect(await latest()).toMatchObject({ status: 'live', id: expect.not.stringMatching(id) })
 })
