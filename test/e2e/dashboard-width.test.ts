@@ -207,7 +207,7 @@ describe('what is typed', () => {
   })
   it('as a text of variables waits for the text that is there, and a text that cannot be read breaks no page', async () => {
     const { page, open, context } = await visit(browser, portreeve, LAPTOP, cookie)
-    await portreeve.call('POST', `/api/apps/${app_id}/env`, { key: 'WHO', value: 'world' })
+    await portreeve.call('POST', `/api/apps/${app_id}/env`, { key: 'WHO', value: 'wor\u202ald' })
     let [asked, answer] = [0, () => {}]
     const held = new Promise<void>((done) => (answer = done))
     await page.route('**/env/export*', async (route) => {
@@ -224,6 +224,8 @@ describe('what is typed', () => {
     expect(await dialog.getByRole('textbox').count()).toBe(0)
     answer()
     await dialog.getByRole('textbox').getByText('WHO').waitFor()
+    // What turns the order of letters has a sign in an editor, too.
+    expect(await dialog.locator('.cm-specialChar').count()).toBe(1)
     await context.close()
   })
   it('or chosen and refused is not shown as if it were so', async () => {

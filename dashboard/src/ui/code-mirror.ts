@@ -10,6 +10,7 @@ import {
   EditorView,
   highlightActiveLine,
   highlightActiveLineGutter,
+  highlightSpecialChars,
   keymap,
   lineNumbers,
   WidgetType,
@@ -158,6 +159,8 @@ export function createEditor(given: {
       lineNumbers(),
       highlightActiveLine(),
       highlightActiveLineGutter(),
+      // What is hidden in a text, or turns it, is a sign in its place: files come from repositories and catalogues.
+      highlightSpecialChars({ addSpecialChars: /[\u202a-\u202c\u2068]/ }),
       history(),
       drawSelection(),
       highlightSelectionMatches(),
