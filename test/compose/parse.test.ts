@@ -168,6 +168,17 @@ secrets: { key: { environment: SERVICE_HEX_KEY } }
     expect(refusedPaths('deploy: {replicas: 1000}')).toEqual(['services.web.deploy.replicas'])
   })
 
+  it('never has so few cores that the engine rounds them to no limit at all', () => {
+    for (const few of ['1e-6', '0.000001', '0.0000000001', '0.009']) {
+      expect(refusedPaths(`cpus: ${few}`), few).toEqual(['services.web.deploy.resources.limits'])
+      const deployed = `deploy: {resources: {limits: {cpus: ${few}}}}`
+      expect(refusedPaths(deployed), few).toEqual(['services.web.deploy.resources.limits'])
+    }
+    expect(one('cpus: 0.01').limits).toEqual({ cpus: 0.01 })
+    // Zero is the file's word for none of its own: then it has that of the app.
+    expect(one('cpus: 0').limits).toEqual({})
+  })
+
   it('has a health check in every form', () => {
     expect(
       one('healthcheck:\n  test: ["CMD", "curl", "-f", "http://localhost"]\n  interval: 1m30s\n  retries: 5')

@@ -114,7 +114,7 @@ export function containerBody(
     HostConfig: {
       Memory: spec.limits.memory_bytes,
       MemorySwap: spec.limits.memory_bytes,
-      NanoCpus: Math.round(spec.limits.cpus * 1e9),
+      NanoCpus: nanoCpus(spec.limits.cpus),
       PidsLimit: spec.limits.pids,
       ...reserved(spec.reservations),
       RestartPolicy: { Name: 'no' },
@@ -135,6 +135,10 @@ export function containerBody(
     NetworkingConfig: { EndpointsConfig: { [spec.network]: endpoint } },
   }
 }
+
+/** The fewest cores that the kernel takes: of less the engine makes an error, or no limit at all. */
+const LEAST_CPUS = 0.01
+const nanoCpus = (cpus: number): number => Math.round(Math.max(cpus, LEAST_CPUS) * 1e9)
 
 /** The engine's measure of one core's weight against others. */
 const SHARES_PER_CORE = 1024
@@ -158,7 +162,7 @@ export interface Caps {
 export const capsOf = ({ limits, reservations }: Pick<ContainerSpec, 'limits' | 'reservations'>): Caps => ({
   Memory: limits.memory_bytes,
   MemorySwap: limits.memory_bytes,
-  NanoCpus: Math.round(limits.cpus * 1e9),
+  NanoCpus: nanoCpus(limits.cpus),
   PidsLimit: limits.pids,
   MemoryReservation: 0,
   CpuShares: 0,

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { containerBody, specFingerprint } from '#server/platform/engine/containers/body'
+import { capsOf, containerBody, specFingerprint } from '#server/platform/engine/containers/body'
 import { createLabelScope } from '#server/platform/engine/labels'
 import { testWorkload } from '#test/support/workload'
 
@@ -47,4 +47,12 @@ test('a container is made anew when a mount, the text of a file, a port or its o
     { ...plain, process: 'worker' },
   ].map((workload) => specFingerprint(scope, workload))
   expect(new Set(prints).size).toBe(prints.length)
+})
+
+test('cores that the engine would round to none, which is its word for all of them, are a limit all the same', () => {
+  for (const cpus of [0, 1e-10, 1e-6, 0.009]) {
+    const few = { ...plain, limits: { ...plain.limits, cpus } }
+    expect(containerBody(scope, few, { labels: {} }).HostConfig.NanoCpus).toBe(1e7)
+    expect(capsOf(few).NanoCpus).toBe(1e7)
+  }
 })
