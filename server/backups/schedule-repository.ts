@@ -68,12 +68,19 @@ export function createScheduleRepository(db: Db) {
         .run({ ...run, id }),
     setMissed: (id: string, slot: string) =>
       db.sql('UPDATE backup_schedules SET last_missed_at = ? WHERE id = ?').run(slot, id),
+    /** Ids of those that are due; projects take turns, so that nobody's many keep the one of another waiting. */
     due: (now: string) =>
       db
         .sql(
-          `SELECT * FROM backup_schedules WHERE enabled = 1 AND next_run_at <= ? ORDER BY next_run_at LIMIT ${MOST_DUE}`,
+          `SELECT id FROM (
+             SELECT id, next_run_at, row_number() OVER (PARTITION BY project_id ORDER BY next_run_at) AS turn
+             FROM backup_schedules WHERE enabled = 1 AND next_run_at <= ?
+           ) ORDER BY turn, next_run_at LIMIT ${MOST_DUE}`,
         )
-        .all(now) as ScheduleRow[],
+        .pluck()
+        .all(now) as string[],
+    countOf: (project_id: string) =>
+      db.sql('SELECT count(*) FROM backup_schedules WHERE project_id = ?').pluck().get(project_id) as number,
     /** Those that something was written of at a time that is still to come. */
     writtenAfter: (at: string) =>
       db

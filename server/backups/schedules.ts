@@ -3,10 +3,11 @@ import { type Actor, PLATFORM, visibleProjects } from '#server/kernel/access'
 import type { AuditTrail } from '#server/kernel/audit'
 import type { Clock } from '#server/kernel/clock'
 import type { Db } from '#server/kernel/db'
-import { ApiError, invalid, notFound } from '#server/kernel/errors'
+import { ApiError, conflict, invalid, notFound } from '#server/kernel/errors'
 import type { Events } from '#server/kernel/events'
 import { newId } from '#server/kernel/ids'
 import type { Log } from '#server/kernel/log'
+import { createPace } from '#server/kernel/pace'
 import { limits, paged, type Paging } from '#server/kernel/schemas'
 import type { Wanted } from '#server/kernel/page'
 import type { ClockTrust } from '#server/kernel/clock-trust'
@@ -43,6 +44,8 @@ export interface ScheduleOptions {
 const LATE_MS = 5 * 60_000
 /** What was written so far ahead was written by a clock that was wrong; one that is set by less is let be. */
 const AHEAD_MS = 3_600_000
+/** Each of them may be due every minute, whatever its backups take. */
+const MOST_IN_PROJECT = 500
 
 const view = (row: ScheduleRow): Schedule => ({
   ...row,
@@ -141,8 +144,11 @@ export function createSchedules(options: ScheduleOptions) {
     }
   }
   /** One slot: at most one backup, whatever was missed, and the next slot in the same transaction. */
-  const runSlot = (row: ScheduleRow): void =>
+  const runSlot = (id: string): void =>
     db.tx(() => {
+      const row = repository.find(id)
+      // It was changed since it was found to be due.
+      if (row?.enabled !== 1 || row.next_run_at! > clock.iso()) return
       if (!service.exists(row.target, row.target_id)) return end(row)
       const slot = row.next_run_at!
       const is_late = clock.now() - Date.parse(slot) > LATE_MS
@@ -174,6 +180,8 @@ export function createSchedules(options: ScheduleOptions) {
       const subject = service.subjectFor(actor, given)
       requireDestination(given.destination_id)
       return db.tx(() => {
+        if (repository.countOf(subject.project_id) >= MOST_IN_PROJECT)
+          throw conflict(`A project may have ${MOST_IN_PROJECT} backup schedules at most. Delete one first.`)
         const row: ScheduleRow = {
           id: newId('sch'),
           name: given.name,
@@ -230,15 +238,18 @@ export function createSchedules(options: ScheduleOptions) {
       }),
     run: (actor: Actor, id: string): Backup => begin(actor, get(id)),
     /** Begins what is due. A fault of one schedule keeps no other from its turn. */
-    pass(): number {
+    async pass(): Promise<number> {
       mendAhead()
       options.clock_trust.isTrusted()
       const due = repository.due(clock.iso())
-      for (const row of due) {
+      const pace = createPace('backups')
+      for (const id of due) {
+        const rest = pace.rest()
+        if (rest) await rest
         try {
-          runSlot(row)
+          runSlot(id)
         } catch (error) {
-          log.error('A scheduled backup could not be begun', { schedule: row.id, error })
+          log.error('A scheduled backup could not be begun', { schedule: id, error })
         }
       }
       return due.length

@@ -471,6 +471,39 @@ describe('schedules', () => {
       )
       .all() as { detail: string }[]
     expect(plan.map(({ detail }) => detail).join()).toContain('backup_schedules_due')
-    expect(api.services.backups.schedules.pass()).toBe(0)
+    expect(await api.services.backups.schedules.pass()).toBe(0)
+  })
+  /** As many as one look begins, in the project of another, each due for longer than any other. */
+  const crowd = (id: string, count: number, project_id: string) =>
+    api.kernel.db.raw.exec(`WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ${count})
+      INSERT INTO backup_schedules SELECT 'sch_' || i, name, target, target_id, '${project_id}', cron, timezone, retention,
+        destination_id, encrypted, pause_app, enabled, '2000-01-01T00:00:00.000Z', NULL, NULL, NULL, created_at, updated_at
+        FROM backup_schedules, n WHERE id = '${id}'`)
+  it('of one project keep that of another waiting for no look, however many are due before it', async () => {
+    const { id, next_run_at } = (await make()).body.data
+    crowd(id, 1000, 'prj_crowd')
+    await passAt(next_run_at)
+    const row = api.kernel.db.raw.prepare('SELECT last_run_at FROM backup_schedules WHERE id = ?').get(id)
+    expect(row).toEqual({ last_run_at: next_run_at })
+  })
+  it('are begun in pieces, so that nobody waits for all of them', async () => {
+    const { id } = (await make()).body.data
+    crowd(id, 500, 'prj_crowd')
+    let was_ended = false
+    const pass = api.services.backups.schedules.pass().then(() => (was_ended = true))
+    await new Promise((resolve) => setImmediate(resolve))
+    expect(was_ended).toBe(false)
+    await pass
+  })
+  it('are 500 in a project at most, since each may be due every minute', async () => {
+    const { id } = (await make()).body.data
+    crowd(id, 499, 'platform')
+    const { status, body } = await make()
+    expect([status, body.error.message]).toEqual([
+      409,
+      'A project may have 500 backup schedules at most. Delete one first.',
+    ])
+    await api.as('admin').delete(`/api/backup-schedules/${id}`)
+    expect((await make()).status).toBe(201)
   })
 })
