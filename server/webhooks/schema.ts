@@ -182,6 +182,13 @@ export const WebhookSummary = v.pipe(
 export const Webhook = v.pipe(
   v.object({
     ...WebhookSummary.pipe[0].entries,
+    url: v.nullable(
+      v.pipe(
+        v.string(),
+        v.description('As in the list; the whole address of a deploy hook is itself a secret.'),
+        SECRET,
+      ),
+    ),
     secret: v.nullable(
       v.pipe(
         v.string(),

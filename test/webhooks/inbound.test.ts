@@ -385,3 +385,11 @@ describe('a hook of another project', () => {
     expect((await api.as('viewer').post('/api/webhooks', { kind: 'deployment', app_id })).status).toBe(403)
   })
 })
+
+it('the address of a deploy hook is kept for no repeated request: it is itself the secret', async () => {
+  const hook = { kind: 'deployment', app_id }
+  const ask = () => api.as('developer').post('/api/webhooks', hook, { 'idempotency-key': 'deploy-hook' })
+  const first = await ask()
+  expect([first.status, first.body.data.url]).toEqual([201, expect.stringMatching(/deploy\/[\w-]{32}$/)])
+  expect((await ask()).status).toBe(409)
+})
