@@ -49,6 +49,9 @@ function instructionAt(lines: readonly string[], from: number, escape: string): 
   return text
 }
 
+/** A value goes where letters may follow, which must not become a part of the names in it. */
+const inBraces = (value: string): string => value.replace(/\$([A-Za-z_]\w*)(?![\w\x80-\uffff])/g, '${$1}')
+
 /**
  * Every text that a word may become with the values that the file and the build arguments give its
  * variables; undefined when that cannot be told.
@@ -68,7 +71,7 @@ function expanded(word: string, values: ReadonlyMap<string, ReadonlySet<string>>
       continue
     }
     for (const value of [...(values.get(name ?? braced!) ?? []), fallback ?? '']) {
-      const next = text.replace(found, () => value)
+      const next = text.replace(found, () => inBraces(value))
       if (!seen.has(next)) open.push(next)
       seen.add(next)
     }

@@ -17,6 +17,9 @@ const BETWEEN_WORDS = /[\t\v\f\r ]+/
 const plainWord = (word: string, escape: string) =>
   word.replaceAll(escape, '').replaceAll('\\', '').replace(/["']/g, '')
 
+/** Names of variables end at quotes and escapes, which are taken away later: `"$A"b` is not `$Ab`. */
+const withEndsOfNames = (text: string): string => text.replace(/\$([A-Za-z_]\w*)(?=["'\\`])/g, '${$1}')
+
 /** Where a JSON list ends that a text begins with; -1 when it does not. */
 function endOfList(text: string): number {
   let is_quoted = false
@@ -43,7 +46,9 @@ function wordsOf(text: string, between: RegExp, escape: string): string[][] {
   try {
     const list: unknown = JSON.parse(text.slice(0, end))
     if (!Array.isArray(list) || !list.every((word) => typeof word === 'string')) return [plain]
-    return end === text.length ? [list] : [list, plain]
+    // The builder expands the words of a list too, which takes quotes and escapes away.
+    const lists = [list, list.map((word) => plainWord(withEndsOfNames(word), escape))]
+    return end === text.length ? lists : [...lists, plain]
   } catch {
     return [plain]
   }
@@ -92,7 +97,8 @@ function asBuilder(text: string, escape: string, has_values = false): Words[] {
  * Every way in which some builder takes an instruction apart. Old ones look at the bytes of flags
  * one by one, of which some count as white space within a letter.
  */
-export function readingsOf(rest: string, escape: string): Words[] {
+export function readingsOf(arguments_text: string, escape: string): Words[] {
+  const rest = withEndsOfNames(arguments_text)
   const readings = bySpaces(rest, escape)
   if (/^\s*--|\u0085/.test(rest)) readings.push(...asBuilder(rest, escape))
   if (/^\s*--(?:.*\s--)?[^\s=]+\s/s.test(rest)) readings.push(...asBuilder(rest, escape, true))

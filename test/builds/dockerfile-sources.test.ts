@@ -103,6 +103,24 @@ describe('what the engine fetches for a Dockerfile', () => {
   })
   it('is not taken for a variable of another name', () =>
     expect(read('ARG A\u00e9=10.0.0.1:5000/x\nFROM $A\u00e9').unclear).toEqual(['$A\u00e9']))
+  it('is read with each variable ending where it ends for the builder', () => {
+    const arg = 'ARG H=10.0.0.1:5000/\n'
+    for (const from of [
+      'FROM "$H"x',
+      "FROM $H'x'",
+      'FROM $H\\x',
+      'ARG V=$H\nFROM ${V}x',
+      'ARG V="$H"x\nFROM $V',
+    ])
+      expect(read(`${arg}${from}`).images, from).toContain('10.0.0.1:5000/x')
+  })
+  it.each([
+    '["htt\\"p://10.0.0.1/x\\"", "/o"]',
+    '["http\\u0027://\\u002710.0.0.1/x","/o"]',
+    '["ht\\\\tp://10.0.0.1/x", "/o"]',
+  ])('is an address in a list too, whose words the builder expands: %s', (list) =>
+    expect(read(`FROM a\nADD ${list}`).addresses).toContain('http://10.0.0.1/x'),
+  )
   it('is a stage only where one of that name came before', () => {
     const images = (text: string) => read(text).images
     expect(images('FROM a AS cafe\nFROM cafe\nCOPY --from=CAFE / /\nCOPY --from=0 / /')).toEqual(['a'])
