@@ -1,6 +1,7 @@
 import { DockerfileParser, type Instruction } from 'dockerfile-ast'
 import { plainDirectives } from './dockerfile-directives.ts'
 import { createExpansionMeter } from './dockerfile-expansion.ts'
+import { type Extent, outsideHeredocs } from './dockerfile-heredocs.ts'
 import { isPassedOver, readingsOf } from './dockerfile-words.ts'
 
 /**
@@ -38,15 +39,15 @@ const MAX_PARSED = 64 * 1024
  * those inside of another instruction or of a heredoc: reading too much refuses too much, reading
  * differently than the engine would let something pass.
  */
-function instructionAt(lines: readonly string[], from: number, escape: string): string {
+function instructionAt(lines: readonly string[], from: number, escape: string): Extent {
   let text = ''
   for (let at = from; at < lines.length; at += 1) {
     if (at > from && isPassedOver(lines[at]!)) continue
     const whole = lines[at]!.trimEnd()
-    if (!whole.endsWith(escape)) return text + whole
+    if (!whole.endsWith(escape)) return { text: text + whole, next: at + 1 }
     text += whole.slice(0, -1)
   }
-  return text
+  return { text, next: lines.length }
 }
 
 /** A value goes where letters may follow, which must not become a part of the names in it. */
@@ -121,15 +122,19 @@ function readLines(
   const meter = createExpansionMeter(escape, build_args)
   const lines = text.split(/\r?\n/)
   let characters = 0
-  const read = lines.flatMap((_, line) => {
-    if (characters > MAX_CHARACTERS) return []
-    const instruction = instructionAt(lines, line, escape)
-    characters += instruction.length
-    meter.read(instruction)
+  const extents: Extent[] = []
+  for (let line = 0; line < lines.length && characters <= MAX_CHARACTERS; line += 1) {
+    extents.push(instructionAt(lines, line, escape))
+    characters += extents[line]!.text.length
+    meter.read(extents[line]!.text)
+  }
+  const is_outside = outsideHeredocs(lines, extents)
+  const read = extents.flatMap(({ text: instruction }, line) => {
     const [, name, rest] = INSTRUCTION.exec(instruction) ?? []
     if (!name || !rest) return []
     const is_from = name.toUpperCase() === 'FROM'
-    return [{ name: name.toUpperCase(), rest, line, is_certain: is_from && beginsAt(lines, line, escape) }]
+    const is_certain = is_from && is_outside[line] && beginsAt(lines, line, escape)
+    return [{ name: name.toUpperCase(), rest, line, is_certain }]
   })
   return { read, is_too_long: characters > MAX_CHARACTERS, is_overgrown: meter.isTooMuch() }
 }

@@ -5,6 +5,19 @@ const read = (dockerfile: string, build_args: Record<string, string> = {}) =>
   dockerfileSources(dockerfile, build_args)
 const INSIDE = 'http://127.0.0.1/x'
 
+/** Texts within an instruction, with what ends each: new builders take no line of them for one of their own. */
+const HEREDOCS = [
+  ['RUN 3<<E', 'E'],
+  ['COPY 3<<E /x', 'E'],
+  ['RUN a \\\n <<E', 'E'],
+  ['RUN <\\\n<E', 'E'],
+  ['RUN <<E \\\nE', 'E'],
+  ['RUN <<\\ E', ' E'],
+  ['RUN <<A <<B\nB\nA', 'B'],
+  ['ONBUILD RUN 3<<-E', '\tE'],
+  ['RUN <<E\nE\r\rx', 'E'],
+] as const
+
 describe('what the engine fetches for a Dockerfile', () => {
   it.each([
     `ADD ${INSIDE} /x`,
@@ -132,6 +145,10 @@ describe('what the engine fetches for a Dockerfile', () => {
     for (const fake of ['# \rFROM a AS cafe', 'RUN true \\\\\nFROM a AS cafe', 'RUN \\\n\nFROM a AS cafe'])
       expect(images(`FROM b\n${fake}\nRUN a\nRUN b\nFROM cafe\nFROM c AS cafe`), fake).toContain('cafe')
     expect(images('FROM a \\\n  AS cafe\n# b\n\nFROM cafe')).toEqual(['a'])
+    for (const [begin, end] of HEREDOCS)
+      expect(images(`FROM b\n${begin}\nx\nFROM a AS cafe\n${end}\nFROM cafe`), begin).toContain('cafe')
+    for (const open of ['RUN <<E', 'COPY <<-"E" /x', 'RUN a <<E b'])
+      expect(images(`FROM b\n${open}\ncat <<X\nX\nE\nFROM a AS cafe\nFROM cafe`), open).toEqual(['b', 'a'])
     const hidden = 'RUN <<E\nFROM a AS cafe\nE\nFROM cafe'
     expect(images(`FROM b\n${hidden}`)).toContain('cafe')
     expect(images(`FROM b\n${hidden}\n${'#\n'.repeat(40_000)}`)).toContain('cafe')
