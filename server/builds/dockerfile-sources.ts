@@ -50,6 +50,14 @@ function instructionAt(lines: readonly string[], from: number, escape: string): 
   return { text, next: lines.length }
 }
 
+/** What BuildKit sets by itself above the first stage; the engine is one of this machine's kind. */
+const ARCHITECTURE = process.arch === 'x64' ? 'amd64' : process.arch
+const OF_PLATFORM = ['BUILD', 'TARGET'].flatMap((side): [string, string][] => [
+  [`${side}PLATFORM`, `linux/${ARCHITECTURE}`],
+  [`${side}OS`, 'linux'],
+  [`${side}ARCH`, ARCHITECTURE],
+])
+
 /** A value goes where letters may follow, which must not become a part of the names in it. */
 const inBraces = (value: string): string => value.replace(/\$([A-Za-z_]\w*)(?![\w\x80-\uffff])/g, '${$1}')
 
@@ -198,9 +206,10 @@ export function dockerfileSources(
     ...(syntax ? { frontend: syntax } : {}),
     text,
   }
-  const values = new Map<string, Set<string>>(
-    Object.entries(build_args).map(([name, value]) => [name, new Set([value])]),
-  )
+  const values = new Map<string, Set<string>>(OF_PLATFORM.map(([name, value]) => [name, new Set([value])]))
+  const addValue = (name: string, value: string) =>
+    values.set(name, (values.get(name) ?? new Set()).add(value))
+  for (const [name, value] of Object.entries(build_args)) addValue(name, value)
   const parsed = parse(text)
   const isStage = stagesIn(read, parsed)
   const found = [...read, ...parsed].flatMap((one) =>
@@ -209,7 +218,7 @@ export function dockerfileSources(
   for (const { words } of found.filter(({ name }) => name === 'ARG')) {
     for (const word of words) {
       const [, name, value] = /^([A-Za-z_]\w*)=(.*)$/s.exec(word) ?? []
-      if (name) values.set(name, (values.get(name) ?? new Set()).add(value ?? ''))
+      if (name) addValue(name, value ?? '')
     }
   }
   if (is_too_long) sources.unclear.push('a file of so many continued lines')

@@ -116,6 +116,13 @@ describe('what the engine fetches for a Dockerfile', () => {
   })
   it('is not taken for a variable of another name', () =>
     expect(read('ARG A\u00e9=10.0.0.1:5000/x\nFROM $A\u00e9').unclear).toEqual(['$A\u00e9']))
+  it('are images of the platform, whose variables a builder sets by itself', () => {
+    const { arch } = process
+    expect(read('FROM a.internal:5000/$TARGETOS').images).toContain('a.internal:5000/linux')
+    const platform = `linux/${arch === 'x64' ? 'amd64' : arch}`
+    expect(read('FROM x/${BUILDPLATFORM:-b}').images.sort()).toEqual(['x/b', `x/${platform}`])
+    expect(read('ARG TARGETARCH=c\nFROM x/$TARGETARCH').images).toContain('x/c')
+  })
   it('is read with each variable ending where it ends for the builder', () => {
     const arg = 'ARG H=10.0.0.1:5000/\n'
     for (const from of [
