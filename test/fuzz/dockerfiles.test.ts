@@ -57,6 +57,7 @@ function hostile(random: Random): { text: string; kind: 'address' | 'image' | 'f
           `${add}${space()}${INSIDE}${space()}/x`,
           `${add}${space()}--chown=1:1${space()}${INSIDE}${space()}/x`,
           `${add} ["${INSIDE}", "/x"]`,
+          `${add} ["${INSIDE.replace('//', '/\\"/\\"')}", "/x"]`,
           `${add}${space()}a${space()}"${INSIDE}"${space()}/x/`,
         ])
       : random.one([
@@ -66,6 +67,7 @@ function hostile(random: Random): { text: string; kind: 'address' | 'image' | 'f
           `${run}${space()}--mount="type=bind,target=/a b,${from}=${IMAGE}"${space()}true`,
           `COPY${space()}--chown="a b"${space()}--from=${IMAGE}${space()}/a${space()}/b`,
           `${anyCase(random, 'from')}${space()}--platform=linux/amd64${space()}${IMAGE}`,
+          `ARG H=10.0.0.1:5000/\nARG V=$H\nFROM${space()}${random.one(['"$V"x', '${V}x', "$H'x'", '${N:-$V}x'])}`,
         ])
   return { kind, text: `${directives}FROM a\n${noise}${prefix}${line}\n${noise}` }
 }
