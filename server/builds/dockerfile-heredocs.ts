@@ -52,6 +52,10 @@ export function outsideHeredocs(lines: readonly string[], instructions: readonly
     const keep = (reading: Reading) => next.set(JSON.stringify(reading), reading)
     const { text, next: from } = instructions[at] ?? { text: line, next: at + 1 }
     const openers = text.includes('<<') ? openersOf(text) : []
+    const isMoved = ({ open: [first], from: begin }: Reading) =>
+      first ? at >= begin && endsAt(line, first) : openers.length > 0
+    // Most lines change nothing.
+    if (!readings.some(isMoved)) return is_outside
     is_lost = openers.length > 4
     for (const reading of readings) {
       const [first, ...rest] = reading.open
