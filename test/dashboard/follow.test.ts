@@ -2,30 +2,7 @@ import { VueQueryPlugin } from '@tanstack/vue-query'
 import { afterEach, beforeEach, expect, it, vi } from 'vitest'
 import { createApp, effectScope } from 'vue'
 import type { Me } from '@/api/session'
-
-/** A socket whose other side is the test. */
-class FakeSocket {
-  static readonly OPEN = 1
-  static last: FakeSocket
-  readyState = 0
-  sent: { type: string; channel?: string }[] = []
-  onopen?: () => void
-  onmessage?: (event: { data: string }) => void
-  constructor() {
-    FakeSocket.last = this
-  }
-  send(text: string) {
-    this.sent.push(JSON.parse(text))
-  }
-  close() {}
-  open() {
-    this.readyState = 1
-    this.onopen?.()
-  }
-  tell(channel: string, type: string) {
-    this.onmessage?.({ data: JSON.stringify({ type, channel, cursor: '1', data: {} }) })
-  }
-}
+import { newest, standInForPage } from './fake-socket.ts'
 
 let live: typeof import('@/api/live')
 let follow: typeof import('@/api/follow')
@@ -37,11 +14,7 @@ beforeEach(async () => {
   live = await import('@/api/live')
   follow = await import('@/api/follow')
   queries = await import('@/api/queries')
-  const target = { addEventListener: () => undefined, removeEventListener: () => undefined }
-  vi.stubGlobal('WebSocket', FakeSocket)
-  vi.stubGlobal('location', { protocol: 'http:', host: 'localhost:9000' })
-  vi.stubGlobal('document', { ...target, visibilityState: 'visible' })
-  vi.stubGlobal('window', target)
+  standInForPage()
 })
 afterEach(() => {
   live.stopLive()
@@ -75,13 +48,13 @@ function slowList(takes_ms: number, noun = 'app') {
 
 it('a list follows events that come faster than it is answered', async () => {
   live.startLive()
-  FakeSocket.last.open()
+  newest().open()
   const end = follow.followEverything(ADMIN, nothing, nothing)
   const list = slowList(400)
   await wait(500)
   expect(list.shown()).toBe(1)
   for (let event = 0; event < 30; event += 1) {
-    FakeSocket.last.tell('system', 'app.updated')
+    newest().tell('system', '1', 'app.updated')
     await wait(100)
   }
   expect(list.shown()).toBeGreaterThan(3)
@@ -93,26 +66,30 @@ it('a list follows events that come faster than it is answered', async () => {
 it('a member of any number of projects follows all of them, and by one channel', async () => {
   const projects = Array.from({ length: 300 }, (_, at) => ({ id: `prj_${at}`, name: '', role: 'viewer' }))
   live.startLive()
-  FakeSocket.last.open()
+  newest().open()
   const end = follow.followEverything({ ...ADMIN, role: 'member', projects } as Me, nothing, nothing)
-  expect(FakeSocket.last.sent.map(({ channel }) => channel).sort()).toEqual(['account', 'projects'])
+  expect(
+    newest()
+      .sent.map(({ channel }) => channel)
+      .sort(),
+  ).toEqual(['account', 'projects'])
   const list = slowList(10)
   await wait(100)
-  FakeSocket.last.tell('projects', 'app.updated')
+  newest().tell('projects', '1', 'app.updated')
   await wait(500)
   expect(list.shown()).toBe(2)
   end()
 })
 it('a list that is not answered for very long does not keep the others from following', async () => {
   live.startLive()
-  FakeSocket.last.open()
+  newest().open()
   const end = follow.followEverything(ADMIN, nothing, nothing)
   const stuck = slowList(60_000)
   const list = slowList(100, 'database')
   await wait(500)
-  FakeSocket.last.tell('system', 'app.updated')
+  newest().tell('system', '1', 'app.updated')
   await wait(500)
-  FakeSocket.last.tell('system', 'database.updated')
+  newest().tell('system', '1', 'database.updated')
   await wait(10_000)
   expect([stuck.shown(), list.shown()]).toEqual([undefined, 2])
   end()

@@ -1,33 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
-
-/** A socket whose other side is the test. */
-class FakeSocket {
-  static readonly OPEN = 1
-  static all: FakeSocket[] = []
-  readyState = 0
-  sent: { type: string; channel?: string; after?: string }[] = []
-  onopen?: () => void
-  onmessage?: (event: { data: string }) => void
-  onclose?: (event: { code: number }) => void
-  constructor() {
-    FakeSocket.all.push(this)
-  }
-  send(text: string) {
-    this.sent.push(JSON.parse(text))
-  }
-  close() {
-    this.readyState = 3
-    this.onclose?.({ code: 1006 })
-  }
-  open() {
-    this.readyState = 1
-    this.onopen?.()
-  }
-  tell(channel: string, cursor: string, type = 'app.updated', data: unknown = {}) {
-    this.onmessage?.({ data: JSON.stringify({ type, channel, cursor, data }) })
-  }
-}
-const newest = () => FakeSocket.all.at(-1)!
+import { FakeSocket, newest, standInForPage } from './fake-socket.ts'
 
 let live: typeof import('@/api/live')
 beforeEach(async () => {
@@ -35,12 +7,7 @@ beforeEach(async () => {
   vi.resetModules()
   // Before the page is stood in for: Vue looks at it when it is loaded.
   live = await import('@/api/live')
-  FakeSocket.all = []
-  const target = { addEventListener: () => undefined, removeEventListener: () => undefined }
-  vi.stubGlobal('WebSocket', FakeSocket)
-  vi.stubGlobal('location', { protocol: 'http:', host: 'localhost:9000' })
-  vi.stubGlobal('document', { ...target, visibilityState: 'visible' })
-  vi.stubGlobal('window', target)
+  standInForPage()
 })
 afterEach(() => {
   live.stopLive()
