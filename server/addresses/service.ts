@@ -88,9 +88,9 @@ export function createAddresses(
   }
   return {
     /**
-     * What is chosen, by default in the settings, else the environment, else `<public
-     * address>.sslip.io`, else the same of the address in the local network, so that other machines
-     * of it reach the apps, else `localhost`.
+     * What is chosen, by default in the settings, else the environment, else
+     * `<public address>.sslip.io`, else the same of the address in the local network, so that other
+     * machines of it reach the apps, else `localhost`.
      */
     base_domain: (chosen: string | null = setting().base_domain) =>
       chosen ?? config.base_domain ?? addressDomain(address ?? localAddress(config.host, interfaces())),

@@ -1,4 +1,5 @@
 import { own } from '#server/kernel/own'
+import { LEAST_CPUS } from '#server/platform/engine/workload'
 import { readBuild } from './build-section.ts'
 import type { ServiceContext } from './context.ts'
 import { readDependencies } from './dependencies.ts'
@@ -27,8 +28,6 @@ const MAX_REPLICAS = 100
 /** A server has room for some ten thousand threads, whatever memory they take: what fills it stops everybody. */
 const MAX_PIDS = 4096
 const MIN_MEMORY = 6 * 1024 * 1024
-/** The engine gives fewer none at all, or all that the server has: it counts them in steps. */
-const MIN_CPUS = 0.01
 const HOST_NAME = /^[A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?$/
 
 /** One service; its dependencies are settled once all services are known. */
@@ -136,7 +135,7 @@ function readLimits({ issues }: ServiceContext, fields: Fields, path: string): C
   }
   if (found.memory_bytes && found.memory_bytes < MIN_MEMORY)
     issues.add(here, 'needs at least 6 MiB of memory.')
-  if (found.cpus && found.cpus < MIN_CPUS) issues.add(here, `needs at least ${MIN_CPUS} CPU cores.`)
+  if (found.cpus && found.cpus < LEAST_CPUS) issues.add(here, `needs at least ${LEAST_CPUS} CPU cores.`)
   if (found.pids !== undefined) found.pids = Math.min(found.pids, MAX_PIDS)
   // Zero, and -1 for processes, mean that there is no limit of the file's own.
   return Object.fromEntries(Object.entries(found).filter(([, value]) => value !== undefined && value > 0))

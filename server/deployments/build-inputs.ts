@@ -21,8 +21,8 @@ const declaredIn = (dockerfile: string): string[] =>
 
 /**
  * Build variables of an app for a plan. A generated Dockerfile sets secrets from one mounted file
- * before each command of the repository; one of the repository asks for them by name: `RUN
- * --mount=type=secret,id=KEY`.
+ * before each command of the repository; one of the repository asks for them by name:
+ * `RUN --mount=type=secret,id=KEY`.
  */
 export function buildInputs(context: DeployContext, app: DeployedApp, plan: BuildPlan): BuildInputs {
   const variables = context.ports.variables(app)

@@ -1,5 +1,8 @@
 import type { Duplex } from 'node:stream'
 
+/** The fewest cores that the kernel takes: of less the engine makes an error, or no limit at all. */
+export const LEAST_CPUS = 0.01
+
 /** What a workload runs for. The kind is the label below which its containers keep the owner's id. */
 export const OWNER_KINDS = ['app', 'database', 'service', 'preview', 'task'] as const
 export type OwnerKind = (typeof OWNER_KINDS)[number]

@@ -1,6 +1,12 @@
 import { createHash } from 'node:crypto'
 import type { LabelScope } from '../labels.ts'
-import type { ContainerSpec, Mount, PublishedPort, Reservations } from '../workload.ts'
+import {
+  type ContainerSpec,
+  LEAST_CPUS,
+  type Mount,
+  type PublishedPort,
+  type Reservations,
+} from '../workload.ts'
 
 /**
  * What a container may do beyond an ordinary process, after everything was dropped: what the entrypoints of
@@ -136,8 +142,6 @@ export function containerBody(
   }
 }
 
-/** The fewest cores that the kernel takes: of less the engine makes an error, or no limit at all. */
-const LEAST_CPUS = 0.01
 const nanoCpus = (cpus: number): number => Math.round(Math.max(cpus, LEAST_CPUS) * 1e9)
 
 /** The engine's measure of one core's weight against others. */
