@@ -26,13 +26,14 @@ export interface Harness {
   ran(): string[]
   /** A runner on the same database, as a process after a restart has it. */
   boot(steps: BenchStep[], more?: Partial<JobDefinition> & { options?: Partial<JobsOptions> }): Jobs
+  dispose(): void
 }
 
 /** A harness of its own for each test of a file; the object is the same one, and is filled anew before each. */
 export function useHarness(): Harness {
   const harness = {} as Harness
   beforeEach(() => void Object.assign(harness, createHarness()))
-  afterEach(() => harness.kernel.dispose())
+  afterEach(() => harness.dispose())
   return harness
 }
 
@@ -40,6 +41,7 @@ function createHarness(): Harness {
   const kernel = createTestKernel()
   const diary: string[] = []
   const pauses: number[] = []
+  const booted: Jobs[] = []
   const fill = (step: BenchStep): Step<unknown, BenchState> => ({
     ...step,
     async run(context) {
@@ -92,7 +94,13 @@ function createHarness(): Harness {
           ...more,
         }),
       )
+      booted.push(jobs)
       return jobs
+    },
+    dispose() {
+      // None is waited for: a step that hangs never ends.
+      for (const jobs of booted) void jobs.stop()
+      kernel.dispose()
     },
   }
 }
