@@ -143,8 +143,8 @@ describe('what the archive of an app says of it', () => {
     const endless = (async function* () {
       for (;;) yield Buffer.alloc(1024 ** 2, ' ')
     })()
-    for (const refused of [read(null), read([]), readCopy(endless)])
-      await expect(refused).rejects.toMatchObject({ code: 'damaged' })
+    for (const refused of [() => read(null), () => read([]), () => readCopy(endless)])
+      await expect(refused()).rejects.toMatchObject({ code: 'damaged' })
   })
 })
 

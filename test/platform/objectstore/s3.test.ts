@@ -150,8 +150,8 @@ describe('a bucket of an S3 server', () => {
       close: async () => {},
     }
     const store = open({}, true, asked)
-    for (const work of [store.stat('x'), store.delete('x'), listed(store)])
-      await expect(work).rejects.toMatchObject({ code: 'unreachable' })
+    for (const work of [() => store.stat('x'), () => store.delete('x'), () => listed(store)])
+      await expect(work()).rejects.toMatchObject({ code: 'unreachable' })
     expect(times).toEqual({ HEAD: 30_000, DELETE: 30_000, GET: 30_000 })
   })
   it('whose list goes round in a circle is told so', async () => {
