@@ -1,4 +1,5 @@
 import * as v from 'valibot'
+import { LEAST_CPUS } from '#server/platform/engine/workload'
 import { BranchName } from '#server/platform/git/branch-name'
 
 /** No control characters: one line of text. */
@@ -140,7 +141,7 @@ export const Limits = v.strictObject({
   cpus: v.optional(
     v.pipe(
       v.number(),
-      v.minValue(0.01),
+      v.minValue(LEAST_CPUS),
       v.maxValue(128),
       v.description('CPU cores, e.g. 0.5. Default: as many as the host has.'),
     ),

@@ -1,6 +1,7 @@
 import * as v from 'valibot'
 import { Limits } from '#server/apps/configuration-schema'
 import { Timestamp } from '#server/kernel/schemas'
+import { LEAST_CPUS } from '#server/platform/engine/workload'
 
 const count = (least: number, text: string) =>
   v.pipe(v.number(), v.integer(), v.minValue(least), v.maxValue(100), v.description(text))
@@ -12,7 +13,7 @@ const Reserved = v.strictObject({
     v.nullable(
       v.pipe(
         v.number(),
-        v.minValue(0.01),
+        v.minValue(LEAST_CPUS),
         v.maxValue(128),
         v.description('CPU cores that each instance gets when the server is busy. Null: none are kept.'),
       ),

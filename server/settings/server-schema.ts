@@ -1,4 +1,5 @@
 import * as v from 'valibot'
+import { LEAST_CPUS } from '#server/platform/engine/workload'
 import { Quotas } from '#server/projects/schema'
 import { OneLine } from './fields-schema.ts'
 
@@ -52,7 +53,7 @@ const serverEntries = {
   default_cpus: v.nullable(
     v.pipe(
       v.number(),
-      v.minValue(0.01),
+      v.minValue(LEAST_CPUS),
       v.maxValue(128),
       v.description(
         'CPU cores that an instance may use when its app says nothing; null: as many as the host has. Holds from the next deployment of an app.',
