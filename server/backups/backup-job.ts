@@ -124,7 +124,8 @@ export function defineBackupJob(options: BackupJobOptions): JobDefinition {
           const { schedule_id } = rowOf(payload.backup_id)
           if (schedule_id === null) return skip()
           // This one is whole by now: it counts, so that retention sees it as the newest.
-          finish(rowOf(payload.backup_id), state.began)
+          const row = rowOf(payload.backup_id)
+          if (row.status === 'running') finish(row, state.began)
           await options.retain(schedule_id, signal)
         },
       },

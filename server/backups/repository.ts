@@ -94,12 +94,10 @@ export function createBackupRepository(db: Db) {
       )
     },
     delete: (id: string) => db.sql('DELETE FROM backups WHERE id = ?').run(id),
-    /** The good ones of a schedule, newest first. */
+    /** The good ones of a schedule, those that were made last first, whatever the clock said then. */
     succeededOf: (schedule_id: string) =>
       db
-        .sql(
-          `SELECT * FROM backups WHERE schedule_id = ? AND status = 'succeeded' ORDER BY created_at DESC, rowid DESC`,
-        )
+        .sql(`SELECT * FROM backups WHERE schedule_id = ? AND status = 'succeeded' ORDER BY rowid DESC`)
         .all(schedule_id) as BackupRow[],
     /** @param ahead one made after this time, which is still to come, was made by a clock that was wrong: it comes last. */
     newestGood: (target: Target, target_id: string | null, ahead: string) =>

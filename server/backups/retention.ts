@@ -21,6 +21,11 @@ interface Dated {
   id: string
   created_at: string
 }
+/**
+ * Backups in the order in which they were made, the last one first. Times do not tell that order: a clock that was
+ * ahead, or back, for a while gave some of them a time with which each good one after it would be the oldest.
+ */
+type Made<T extends Dated = Dated> = readonly T[]
 const DAY_MS = 86_400_000
 
 /**
@@ -62,11 +67,10 @@ const AFTER: Record<keyof typeof PERIODS, (day: string, count: number) => number
  * to come. Null while a rule keeps it in which age does not matter.
  */
 export function expiries(
-  backups: readonly Dated[],
+  newest_first: Made,
   retention: Retention,
   { timezone }: { timezone: string },
 ): Map<string, string | null> {
-  const newest_first = [...backups].sort((a, b) => (a.created_at < b.created_at ? 1 : -1))
   const seen = new Set<string>()
   const dayOf = daysIn(timezone)
   return new Map(
@@ -91,12 +95,11 @@ export function expiries(
  * Which of the good backups of a schedule may go. The newest good one always stays, whatever the rules say.
  */
 export function selectExpired<T extends Dated>(
-  backups: readonly T[],
+  newest_first: Made<T>,
   retention: Retention,
   { now, timezone }: { now: number; timezone: string },
 ): T[] {
   if (Object.values(retention).every((value) => value === undefined)) return []
-  const newest_first = [...backups].sort((a, b) => (a.created_at < b.created_at ? 1 : -1))
   const kept = new Set(newest_first.slice(0, Math.max(1, retention.count ?? 0)))
   if (retention.days !== undefined)
     for (const backup of newest_first)

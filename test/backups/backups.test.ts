@@ -374,6 +374,47 @@ describe('schedules', () => {
     await at(Date.parse(next_run_at))
     expect(await total()).toBe(2)
   })
+  it.each([
+    ['far ahead', '2036-01-01T00:00:00.000Z'],
+    ['far back', '2020-01-01T00:00:00.000Z'],
+  ])('keep the one that was made last, also after or while the clock was %s', async (_how, wrong) => {
+    const { id } = (await make({ retention: { count: 2 } })).body.data
+    const made: string[] = []
+    const oneMore = async () => {
+      made.push((await api.as('admin').post(`/api/backup-schedules/${id}/run`)).body.data.id)
+      await api.services.jobs.idle()
+    }
+    const kept = () =>
+      api.kernel.db.sql(`SELECT id FROM backups WHERE status = 'succeeded' ORDER BY rowid`).pluck().all()
+    await oneMore()
+    const right = api.kernel.clock.iso()
+    api.kernel.clock.set(wrong)
+    for (const _ of [1, 2]) await oneMore()
+    expect(kept()).toEqual(made.slice(-2))
+    api.kernel.clock.set(right)
+    for (const _ of [1, 2, 3]) {
+      await oneMore()
+      expect(kept()).toEqual(made.slice(-2))
+    }
+    expect(files()).toHaveLength(4)
+  })
+  it('delete what they no longer keep also where Portreeve was killed after the backup counted', async () => {
+    const { id } = (await make({ retention: {} })).body.data
+    for (const _ of [1, 2]) {
+      await api.as('admin').post(`/api/backup-schedules/${id}/run`)
+      await api.services.jobs.idle()
+    }
+    await api.as('admin').put(`/api/backup-schedules/${id}`, { retention: { count: 1 } })
+    const [job] = (await api.as('admin').get('/api/system/jobs?kind=backup.create')).body.data
+    const { db } = api.kernel
+    db.sql(`UPDATE jobs SET status = 'running', finished_at = NULL WHERE id = ?`).run(job.id)
+    db.sql(`UPDATE job_steps SET status = 'running' WHERE job_id = ? AND name = 'retain'`).run(job.id)
+    await api.services.jobs.stop()
+    api.services.jobs.start()
+    await api.services.jobs.idle()
+    const { steps } = (await api.as('admin').get(`/api/system/jobs/${job.id}`)).body.data
+    expect([await total(), steps.at(-1)]).toMatchObject([1, { name: 'retain', status: 'succeeded' }])
+  })
   it('delete nothing by its age for a day after the clock went far ahead, since it may be wrong', async () => {
     await make({ retention: { days: 7 } })
     const oneMore = async () => {
