@@ -34,6 +34,7 @@ import { admitRestore, createDatabaseTarget, type DatabasePort, volumeOf } from 
 import { createPlatformTarget } from './targets/platform.ts'
 import { createVolumeTarget, type VolumePort } from './targets/volume.ts'
 import type { Projects } from '#server/projects/service'
+import type { SettingsService } from '#server/settings/service'
 import type { Volumes } from '#server/volumes/service'
 import { createVolumeFiles } from './volume-files.ts'
 import { defineVerifyJob } from './verify-job.ts'
@@ -65,6 +66,7 @@ export interface BackupNeeds {
   cron: AppPorts['cron']
   apps: AppPorts['apps'] & Pick<AppsDomain, 'sources' | 'shares'>
   projects: Pick<Projects, 'nameOf' | 'requireQuota' | 'requireShare' | 'shareBefore'>
+  settings: Pick<SettingsService, 'server'>
 }
 
 /** Backups, their restores, trials and schedules. */

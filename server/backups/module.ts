@@ -2,6 +2,8 @@ import { defineModule, sealedById } from '#server/kernel/module'
 import { EngineError } from '#server/platform/engine/engine'
 import { createBackups } from './domain.ts'
 
+const DAY_MS = 86_400_000
+
 export default defineModule({
   name: 'backups',
   tags: [
@@ -33,6 +35,13 @@ export default defineModule({
     { name: 'backups/:id', kind: 'events', noun: 'backup', events: (backup_id) => ({ backup_id }) },
   ],
   app: { moved: (own, app_id) => own.appMoved(app_id) },
+  // A schedule for each minute whose destination does not answer fails half a million times a year.
+  retention: {
+    failed_backups: (own, use, { clock }) =>
+      own.forgetFailed(
+        new Date(clock.now() - use.settings.server().job_retention_days * DAY_MS).toISOString(),
+      ),
+  },
   schedules: [
     { name: 'due', cron: '* * * * *', task: 'backups', run: (own) => own.schedules.pass() },
     { name: 'log', cron: '* * * * *', task: 'backups', run: (own) => own.point_in_time.run() },

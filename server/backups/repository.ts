@@ -1,4 +1,5 @@
 import type { Db } from '#server/kernel/db'
+import { forgetSome } from '#server/kernel/forget'
 import { type Page, selectPage, type Wanted, type Span } from '#server/kernel/page'
 import type { BackupStatus } from './machine.ts'
 import type { Target } from './schema.ts'
@@ -94,6 +95,9 @@ export function createBackupRepository(db: Db) {
       )
     },
     delete: (id: string) => db.sql('DELETE FROM backups WHERE id = ?').run(id),
+    /** Forgets some of those that failed before a time; returns how many. */
+    forgetFailed: (before: string): number =>
+      forgetSome(db, { table: 'backups', where: `status = 'failed' AND finished_at < ?` }, before),
     /** The good ones of a schedule, those that were made last first, whatever the clock said then. */
     succeededOf: (schedule_id: string) =>
       db

@@ -222,6 +222,7 @@ export function createBackupService(options: BackupOptions) {
       subjectFor(actor, given.target, given.target_id),
     exists: (target: Target, id: string | null): boolean => targetOf(target).find(id) !== undefined,
     countAt: repository.countAt,
+    forgetFailed: repository.forgetFailed,
     list(actor: Actor, query: Paging & BackupFilter) {
       const [limit, offset, sort] = limits(query)
       const { rows, total } = repository.page(visibleProjects(actor), query, limit, offset, sort)

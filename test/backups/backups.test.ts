@@ -349,6 +349,27 @@ describe('schedules', () => {
     const { steps } = (await api.as('admin').get(`/api/system/jobs/${job.id}`)).body.data
     expect(steps.at(-1)).toMatchObject({ name: 'retain', status: 'failed' })
   })
+  it('that fail are known for as long as jobs are, and good ones stay', async () => {
+    const { id } = (await make({ retention: {} })).body.data
+    const run = async () => {
+      const made = (await api.as('admin').post(`/api/backup-schedules/${id}/run`)).body.data.id
+      await api.services.jobs.idle()
+      return made as string
+    }
+    const good = await run()
+    rmSync(folder, { recursive: true })
+    writeFileSync(folder, 'no folder')
+    const bad = await run()
+    const known = async () =>
+      (await api.as('admin').get('/api/backups')).body.data.map((one: { id: string }) => one.id).sort()
+    await api.services.cleanup()
+    expect(await known()).toEqual([good, bad].sort())
+    for (let day = 0; day < 100; day += 1) {
+      api.kernel.clock.advance(82_800_000)
+      await api.services.cleanup()
+    }
+    expect(await known()).toEqual([good])
+  })
   it('that were missed run once afterwards, and it is told', async () => {
     await make()
     const since = api.services.events.latest()
