@@ -49,13 +49,16 @@ export function createDailyCopies({ db, directory, clock, log, inspect }: DailyC
   /** Makes the copy of this day, unless it is there, and removes what is older than the newest ones. */
   async function pass(): Promise<void> {
     if (db.raw.memory || stopping.signal.aborted) return
-    const path = join(directory, `${PREFIX}${clock.iso().slice(0, 10)}.db`)
+    const today = `${PREFIX}${clock.iso().slice(0, 10)}.db`
+    const path = join(directory, today)
     if (existsSync(path)) return
     await mkdir(directory, { recursive: true, mode: 0o700 })
     await removeAll(directory, UNFINISHED)
     await copy(path)
     const copies = (await readdir(directory)).filter((name) => NAME.test(name)).sort()
-    for (const name of copies.slice(0, -KEPT)) await rm(join(directory, name), { force: true })
+    // A day that is still to come was told by a clock that was wrong: a copy of it is older than that of today.
+    const oldest_first = [...copies.filter((name) => name > today), ...copies.filter((name) => name <= today)]
+    for (const name of oldest_first.slice(0, -KEPT)) await rm(join(directory, name), { force: true })
   }
 
   return {

@@ -64,6 +64,21 @@ describe('copies of the database', () => {
     expect(wordsIn('daily-2026-03-02.db')).toEqual(['first', '2026-03-01'])
     expect(checked).toHaveLength(4)
   })
+  it('of days that a wrong clock told go before those of today, which are made once', async () => {
+    let made = 0
+    const daily = create(async (path) => {
+      made += 1
+      return inspectPlatform(path)
+    })
+    for (const day of ['2036-01-01', '2036-01-02', '2036-01-03', '2026-03-01', '2026-03-01', '2026-03-02']) {
+      clock.set(`${day}T03:23:00.000Z`)
+      await daily.run()
+    }
+    expect([copies(), made]).toEqual([
+      ['daily-2026-03-01.db', 'daily-2026-03-02.db', 'daily-2036-01-03.db'],
+      5,
+    ])
+  })
   it('that are damaged do not take the place of good ones, and leave nothing', async () => {
     await create().run()
     const [good] = copies()
