@@ -5,7 +5,7 @@ import { classify } from '../classify.ts'
 import type { BackupTarget, RestoreRequest } from '../target.ts'
 import { type LogContext, tellOf } from './context.ts'
 import type { ArchiveRow, CopyRow, PieceRow } from './repository.ts'
-import { copyFor, piecesFor } from './windows.ts'
+import { comesTwice, copyFor, piecesFor } from './windows.ts'
 
 export const RECOVER_KIND = 'database.recover'
 export interface RecoverPayload extends Omit<RestoreRequest, 'restore_id'> {
@@ -47,10 +47,14 @@ export function defineRecoverJob(options: RecoverOptions): JobDefinition<Recover
     const engine = databases.find(payload.source_id)?.engine ?? payload.engine ?? ''
     const log = databases.engineNamed(engine)?.point_in_time
     const copy = copyFor(repository.copies(archive.id), payload.at)
-    const pieces =
-      copy &&
-      log &&
-      piecesFor(copy, repository.piecesFrom(archive.id, copy.first_piece), payload.at, log.next)
+    const written = copy ? repository.piecesFrom(archive.id, copy.first_piece) : []
+    if (comesTwice(written, payload.at))
+      throw new Fatal(
+        'incomplete',
+        `The clock of the server was set back after ${payload.at}, which comes twice in the log and cannot be told apart.`,
+        'Nothing was changed. Choose a moment from before the clock was wrong, or one from after the next copy.',
+      )
+    const pieces = copy && log && piecesFor(copy, written, payload.at, log.next)
     if (!copy || !pieces)
       throw new Fatal(
         'incomplete',

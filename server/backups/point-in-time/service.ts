@@ -20,6 +20,8 @@ export type PointInTimeOptions = Omit<RecoverOptions, 'pass'> & { audit: AuditTr
 
 const COPY_EVERY_MS = 24 * 3_600_000
 const TRY_AGAIN_MS = 15 * 60_000
+/** A clock is put right by less all the time. */
+const SET_BACK_MS = 60_000
 const UNDER_WAY = new Set(['queued', 'running', 'undoing'])
 
 /** Archives of logs: kept going by a pass a minute, read by recoveries. */
@@ -78,13 +80,20 @@ export function createPointInTime(options: PointInTimeOptions) {
       return open(row)
     })
 
-  /** A first copy, and one a day. One that failed is tried again after a while. */
+  /** Whether an archive knows moments as past that are still to come: the clock was set back. */
+  const isSetBack = ({ complete_until }: ArchiveRow): boolean =>
+    complete_until !== null && Date.parse(complete_until) - clock.now() > SET_BACK_MS
+  /**
+   * A first copy, one a day, and one when the clock was set back: what is committed from then on can be gone back to
+   * from that one only. One that failed is tried again after a while.
+   */
   function copyWhenDue(archive: ArchiveRow): void {
     const copies = repository.copies(archive.id)
     // One that lies ahead was made while the clock was wrong.
     const last = copies.findLast(({ created_at }) => Date.parse(created_at) - clock.now() < TRY_AGAIN_MS)
     const since = last ? clock.now() - Date.parse(last.created_at) : Number.POSITIVE_INFINITY
-    if (since < (last?.status === 'ready' ? COPY_EVERY_MS : TRY_AGAIN_MS)) return
+    const is_late = since >= (last?.status === 'ready' ? COPY_EVERY_MS : TRY_AGAIN_MS)
+    if (!is_late && !isSetBack(archive)) return
     if (isAtWork(archive.id)) return
     jobs.enqueue<CopyPayload>({
       kind: COPY_KIND,

@@ -42,6 +42,16 @@ export function piecesFor(
   return needed.length > 0 ? needed : undefined
 }
 
+/**
+ * Whether a moment comes twice in these pieces, since the clock was set back while they were written. The server stops
+ * at the first commit after the moment: of what was committed since, nothing would be there, and nobody would hear of it.
+ */
+export function comesTwice(pieces: readonly PieceRow[], at: string): boolean {
+  const known = pieces.flatMap(({ complete_until }) => complete_until ?? [])
+  const reached = known.findIndex((until) => until >= at)
+  return reached !== -1 && known.slice(reached).some((until) => until < at)
+}
+
 /** What an archive no longer needs: copies, and pieces before the one that is named (all where none is). */
 export interface Leftover {
   whole: boolean

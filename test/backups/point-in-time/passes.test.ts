@@ -132,6 +132,54 @@ describe('a copy of an archive that ends meanwhile', () => {
   })
 })
 
+describe('a clock that was ahead for a while', () => {
+  const recover = async (id: string, at: string) => {
+    const answer = await api
+      .as('owner')
+      .post(`/api/databases/${id}/restore`, { at, mode: 'new', name: `at-${log.commits}` })
+    expect(answer.status, JSON.stringify(answer.body)).toBe(201)
+    await api.services.jobs.idle()
+    const { status, failure } = api.services.jobs.find(answer.body.data.job_id)!
+    return [status, failure === null ? null : (JSON.parse(failure) as { message: string }).message]
+  }
+  const commit = async (count = 1) => {
+    for (let n = 0; n < count; n += 1) {
+      log.commits += 1
+      await pass()
+    }
+    await api.services.jobs.idle()
+  }
+  it('gets a copy at once when it is right, and no moment is gone back to by half', async () => {
+    const id = await make('orders', ON)
+    await commit()
+    const before = api.fakes.clock.iso()
+    await commit()
+    const right = api.fakes.clock.iso()
+    api.fakes.clock.set('2027-06-01T00:00:00.000Z')
+    await commit(2)
+    api.fakes.clock.set(right)
+    // Of what is committed before that copy is whole nobody can tell whether it came before or after.
+    log.holds_copies = true
+    log.commits += 1
+    await pass()
+    api.fakes.clock.advance(120_000)
+    await pass()
+    const between = new Date(api.fakes.clock.now() - 60_000).toISOString()
+    const copies = () => api.kernel.db.sql('SELECT status FROM log_copies ORDER BY rowid').pluck().all()
+    // The second one was made while it was ahead.
+    expect(copies()).toEqual(['ready', 'ready', 'copying'])
+    api.services.jobs.cancel(api.services.jobs.findBySubject(archives()[0]!.id)!.id)
+    log.holds_copies = false
+    expect(await recover(id, between)).toEqual(['failed', expect.stringContaining('comes twice')])
+    expect((await recover(id, before))[0]).toBe('succeeded')
+    api.fakes.clock.advance(20 * 60_000)
+    await commit(3)
+    const after = new Date(api.fakes.clock.now() - 1500).toISOString()
+    await commit(2)
+    expect(await recover(id, after)).toEqual(['succeeded', null])
+  })
+})
+
 describe('what somebody lays beside the pieces of a log', () => {
   const LARGE = '0000000100000000000000FF'
   it('is no piece where it is larger than those are, and is not taken', async () => {
