@@ -183,10 +183,12 @@ function deleteJob(room: Workroom): JobDefinition<DeletePayload, object> {
         name: 'volumes',
         irrevocable: true,
         async run({ payload }) {
-          const { volume_id, previous_volume_id } = room.get(payload.database_id)
-          const older = room.repository.older(payload.database_id).map((one) => one.volume_id)
-          for (const id of [volume_id, previous_volume_id, ...older])
-            if (id !== null) await room.engine.removeVolume(id)
+          const row = room.get(payload.database_id)
+          const older = room.repository.older(row.id).map((one) => one.volume_id)
+          const all = [row.volume_id, row.previous_volume_id, ...older].filter((id) => id !== null)
+          // What the engine does not remove now nobody else would know of, once the row is gone.
+          room.spares.disown(row, all)
+          for (const id of all) await room.spares.remove(id)
         },
       },
     ],

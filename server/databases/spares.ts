@@ -90,6 +90,12 @@ export function createSpares(
       await engine.removeVolume(volume_id)
       repository.deleteSpare(volume_id)
     },
+    /** Volumes of a database that is going are nobody's from now on: whatever is left of them goes as spares do. */
+    disown: ({ id: database_id, project_id }: { id: string; project_id: string }, ids: readonly string[]) =>
+      db.tx(() => {
+        for (const volume_id of ids)
+          repository.insertSpare({ volume_id, database_id, project_id, created_at: clock.iso() })
+      }),
     /** It has become the volume of a database; part of the transaction that says so. */
     adopt: (volume_id: string) => db.tx(() => void repository.deleteSpare(volume_id)),
     volumes: () => repository.spares().map(({ volume_id }) => volume_id),

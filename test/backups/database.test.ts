@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import { Fatal } from '#server/kernel/jobs/definition'
 import { createMeta } from '#server/kernel/meta'
+import { EngineError } from '#server/platform/engine/engine'
 import type { Workload } from '#server/platform/engine/workload'
 import { createTestApi, type TestApi } from '#test/support/api'
 import { type PretendedServer, pretendServer } from '../databases/server.ts'
@@ -474,6 +475,17 @@ describe('deleting a database', () => {
     await api.as('owner').delete(`/api/databases/${id}?skip_backup=true`)
     await api.services.jobs.idle()
     expect((await api.as('viewer').get('/api/databases')).body.total).toBe(0)
+  })
+  it('leaves no data on the server, also where the engine did not remove them until it had ended', async () => {
+    const { engine } = api.fakes
+    const { removeVolume } = engine
+    engine.removeVolume = () => Promise.reject(new EngineError('conflict', 'The volume is in use.'))
+    await api.as('owner').delete(`/api/databases/${id}?skip_backup=true`)
+    await api.services.jobs.idle()
+    expect([(await api.as('viewer').get('/api/databases')).body.total, volumes().length]).toEqual([0, 1])
+    engine.removeVolume = removeVolume
+    await api.services.deployments.reconciler.reconcile()
+    expect(volumes()).toEqual([])
   })
   it('deletes nothing when the final backup fails', async () => {
     server.failing.set('pg_dump', 1)
