@@ -59,10 +59,13 @@ export function createReceiving(options: ReceivingOptions) {
         return view(get(row.id))
       })
     },
-    /** Uploads that the last process was receiving when it ended. */
+    /** Uploads that the last process was receiving when it ended; what came of them goes from their destination. */
     settleReceived(): void {
-      for (const row of repository.underWay())
-        if (row.trigger === 'upload') failReceived(row, 'Portreeve ended while it was received.')
+      for (const row of repository.underWay()) {
+        if (row.trigger !== 'upload') continue
+        failReceived(row, 'Portreeve ended while it was received.')
+        archives.remove(row).catch(() => undefined)
+      }
     },
   }
 }

@@ -6,4 +6,7 @@ export default defineModule({
   // Follows the settings from the start on.
   pools: { build: 1 },
   create: createBuildsDomain,
+  start(own) {
+    void own.removeLeft()
+  },
 })

@@ -1,4 +1,4 @@
-import { mkdtempSync, mkdirSync } from 'node:fs'
+import { existsSync, mkdtempSync, mkdirSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import type { DetectOptions } from '#server/builds/detect'
 import type { BuildPlan } from '#server/builds/plan'
@@ -33,6 +33,8 @@ export interface DetectionOptions {
   credential(project_id: string, requested: DetectionAsk & { git_url: string }): GitCredential | undefined
 }
 
+/** Begins the names of the folders of dry runs. */
+const PREFIX = 'detect-'
 /** Time for the clone of a dry run; a client waits for it. */
 const TIMEOUT_MS = 60_000
 /** Each has a process of git, a clone on the disk and a thread. */
@@ -65,6 +67,13 @@ const composePlans = () => import('./compose-plan.ts')
 export function createDetection(options: DetectionOptions) {
   const pool = createUserPool(POOL)
   return {
+    /** Removes what a process that was killed was looking at. Only for a start, before anybody can ask for more. */
+    async removeLeft(): Promise<void> {
+      const { work_directory } = options
+      const left = existsSync(work_directory) ? readdirSync(work_directory) : []
+      for (const name of left.filter((one) => one.startsWith(PREFIX)))
+        await removeTree(join(work_directory, name))
+    },
     /** Throws RATE_LIMITED when the user has too many of them under way. */
     async detect(actor: Actor, project_id: string, ask: DetectionAsk): Promise<BuildPlan> {
       if (ask.compose !== undefined) {
@@ -81,7 +90,7 @@ export function createDetection(options: DetectionOptions) {
 
   async function look(project_id: string, ask: DetectionAsk & { git_url: string }): Promise<BuildPlan> {
     mkdirSync(options.work_directory, { recursive: true })
-    const work = mkdtempSync(join(options.work_directory, 'detect-'))
+    const work = mkdtempSync(join(options.work_directory, PREFIX))
     try {
       const source = join(work, 'source')
       const credential = options.credential(project_id, ask)

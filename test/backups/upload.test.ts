@@ -1,3 +1,5 @@
+import { readdirSync, writeFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
 import { constants, gzipSync, zstdCompressSync } from 'node:zlib'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { PLATFORM } from '#server/kernel/access'
@@ -110,6 +112,23 @@ describe('an uploaded dump', () => {
     await Promise.all(received)
     await api.services.jobs.idle()
     expect((await send(DUMP)).status).toBe(201)
+  })
+  it('that was being received when Portreeve was killed has failed, and takes none of the disk', async () => {
+    await send(DUMP)
+    const { db, config } = api.kernel
+    // As the row and the files are in the middle of it.
+    db.sql(`UPDATE backups SET status = 'running'`).run()
+    const path = join(
+      config.data_directory,
+      'backups/archives/default',
+      db.sql('SELECT object_key FROM backups').pluck().get() as string,
+    )
+    writeFileSync(`${path}.partial`, 'half')
+    api.services.backups.settleReceived()
+    await expect.poll(() => readdirSync(dirname(path))).toEqual([])
+    expect(await backups()).toMatchObject([
+      { status: 'failed', error: expect.stringContaining('ended while') },
+    ])
   })
   it('is nothing to developers, another type is 415, and JSON still names a backup', async () => {
     expect((await send(DUMP, 'application/octet-stream', 'developer')).status).toBe(403)

@@ -1,4 +1,4 @@
-import { mkdirSync, mkdtempSync, rmSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, readdirSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, expect, it } from 'vitest'
@@ -52,4 +52,12 @@ it('a user who asks for 25 detections at once has one under way and three waitin
   expect(told.filter((one) => one === 'answered')).toHaveLength(4)
   expect(told.filter((one) => one === 'RATE_LIMITED')).toHaveLength(21)
   expect([await other, most]).toEqual(['answered', 2])
+})
+
+it('what a process that was killed was looking at goes with the next start, and nothing else', async () => {
+  for (const name of ['detect-a1b2c3/source/.git', 'detect-d4e5f6', 'dep_1/source', 'git'])
+    mkdirSync(join(work_directory, name), { recursive: true })
+  const { removeLeft } = createDetection({ work_directory } as never)
+  await removeLeft()
+  expect(readdirSync(work_directory).sort()).toEqual(['dep_1', 'git'])
 })

@@ -5,7 +5,6 @@ import type { Readable, Writable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import type { Db } from '#server/kernel/db'
 import { readKeyFiles } from '#server/kernel/secrets'
-import { newId } from '#server/kernel/ids'
 import type { Dump } from '../target.ts'
 import type { BackupTarget } from '../target.ts'
 import { copyDatabase } from '../copy-database.ts'
@@ -60,8 +59,10 @@ export function createPlatformTarget(options: PlatformTargetOptions): BackupTarg
       apps: [],
     }),
     requireReadable: () => {},
-    async dump(_id, _options, signal): Promise<Dump> {
-      const folder = folderOf(newId('req'))
+    async dump(_id, { work_id }, signal): Promise<Dump> {
+      const folder = folderOf(work_id)
+      // What a process left there that was killed meanwhile: a whole copy of the database.
+      await rm(folder, { recursive: true, force: true })
       await mkdir(folder, { recursive: true, mode: 0o700 })
       // Before the copy: a rotation that ends later has sealed nothing with a key that is not among these.
       const keys = readKeyFiles(options.key_file)
@@ -73,6 +74,7 @@ export function createPlatformTarget(options: PlatformTargetOptions): BackupTarg
       }
       return { bytes: pack(folder, keys, signal), extension: 'tar' }
     },
+    tidy: (work_id) => rm(folderOf(work_id), { recursive: true, force: true }),
     /** Opens the database of the archive and reads all of it. */
     async verify({ id }, open) {
       const folder = folderOf(`verify-${id}`)

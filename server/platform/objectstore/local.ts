@@ -159,9 +159,11 @@ export function createLocalStore(root: string, free = freeForBackups): ObjectSto
       }
     },
     async delete(key) {
-      await rm(pathOf(key), { force: true }).catch((error: unknown) => {
-        throw explain(error)
-      })
+      // Also what a process that was killed had written of it: nobody else would find that.
+      for (const path of [pathOf(key), `${pathOf(key)}${PARTIAL}`])
+        await rm(path, { force: true }).catch((error: unknown) => {
+          throw explain(error)
+        })
     },
     close: async () => {},
   }

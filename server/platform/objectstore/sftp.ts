@@ -299,9 +299,11 @@ export function createSftpStore(
     },
     delete: (key) =>
       using(async (sftp) => {
-        await call((done) => sftp.unlink(pathOf(key), done as never)).catch((error: { code?: unknown }) => {
-          if (error.code !== NO_SUCH_FILE) throw error
-        })
+        // Also what a connection that broke, or a process that was killed, has left of it.
+        for (const path of [pathOf(key), `${pathOf(key)}${PARTIAL}`])
+          await call((done) => sftp.unlink(path, done as never)).catch((error: { code?: unknown }) => {
+            if (error.code !== NO_SUCH_FILE) throw error
+          })
       }),
     async close() {
       // A connection that is still being made has its own time; nobody waits for it here.

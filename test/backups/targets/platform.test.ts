@@ -63,7 +63,8 @@ describe('a backup of the platform while its key is being replaced', () => {
       key_file: key_file(),
       version: '1',
     })
-    const dump = await target.dump('', {} as never, new AbortController().signal)
+    const options = { work_id: 'bkp_1', pause_app: false, without: [] }
+    const dump = await target.dump('', options, new AbortController().signal)
     meanwhile()
     expect(await restored(dump.bytes as AsyncIterable<Uint8Array>)).toEqual([
       'old',
@@ -73,5 +74,24 @@ describe('a backup of the platform while its key is being replaced', () => {
       'secret.key.next',
     ])
     expect([readdirSync(join(folder, 'work/platform')), existsSync(key_file())]).toEqual([[], true])
+  })
+})
+
+describe('a backup of the platform that was killed', () => {
+  it('leaves its copy of the database to nobody: the next attempt, or the end, takes it away', async () => {
+    loadMasterKey(key_file(), undefined, false)
+    const work_directory = join(folder, 'work')
+    const target = createPlatformTarget({ db, work_directory, key_file: key_file(), version: '1' })
+    const options = { work_id: 'bkp_1', pause_app: false, without: [] }
+    const left = () => readdirSync(join(work_directory, 'platform'))
+    // Begun and never read: as the process was killed before the archive was written.
+    await target.dump('', options, new AbortController().signal)
+    const { bytes } = await target.dump('', options, new AbortController().signal)
+    expect(left()).toHaveLength(1)
+    for await (const _ of bytes);
+    expect(left()).toEqual([])
+    await target.dump('', options, new AbortController().signal)
+    await target.tidy?.('bkp_1')
+    expect(left()).toEqual([])
   })
 })

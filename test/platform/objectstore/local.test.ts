@@ -1,4 +1,4 @@
-import { chmodSync, existsSync, mkdtempSync, readdirSync, rmSync } from 'node:fs'
+import { chmodSync, existsSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, describe, expect, it } from 'vitest'
@@ -13,6 +13,15 @@ describe('a folder of this server', () => {
   it('leaves no partial file', async () => {
     const folder = join(root, 'partial')
     await expect(createLocalStore(folder).put('x', breaking(5_000_000))).rejects.toThrow()
+    expect(readdirSync(folder)).toEqual([])
+  })
+  it('removes with an object what a process that was killed had written of it', async () => {
+    const folder = join(root, 'killed')
+    const store = createLocalStore(folder)
+    await store.put('x', bytesOf(Buffer.from('whole')))
+    for (const name of ['x.partial', 'y.partial']) writeFileSync(join(folder, name), 'half')
+    await store.delete('x')
+    await store.delete('y')
     expect(readdirSync(folder)).toEqual([])
   })
   it('has its file open before it asks for a byte, or the file would appear after its removal', async () => {
