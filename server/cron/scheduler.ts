@@ -25,6 +25,8 @@ const BEGUN_AT_ONCE = 5
 const MOST_OPEN = { job: 50, project: 500 }
 const TOO_MANY =
   'Too many runs of this job, or of the project, wait or are still going on. Run it less often, or let overlap be forbid or replace.'
+/** What a clock is set back by at least; by less it is only put right. */
+const SET_BACK_MS = 60_000
 /** Timers are not set further ahead, so that a clock that is set is noticed. */
 const LONGEST_WAIT_MS = 60_000
 
@@ -132,6 +134,8 @@ export function createScheduler({ db, clock, events, jobs, log, repository, isAc
   }
   /** All slots of a job that passed unseen: told once, and made up for once when the job says so. */
   const catchUp = (job: CronJobRow, { count, last }: Missed) => {
+    // The clock was there before: what is due then has run, or was missed, once.
+    if (repository.hasSlot(job.id, last)) return
     const first = job.next_run_at!
     const times = count < MOST_COUNTED ? `${count} times` : `${MOST_COUNTED} times or more`
     const error = `Portreeve was not running at ${count === 1 ? first : `${times}, from ${first} on`}.`
@@ -158,8 +162,9 @@ export function createScheduler({ db, clock, events, jobs, log, repository, isAc
 
   let timer: NodeJS.Timeout | undefined
   let running = false
-  /** Whether slots were looked at since the start, at which the clock may be another one. */
+  /** Whether slots were looked at since the start, at which the clock may be another one, and since it was set back. */
   let is_straight = true
+  let seen_ms = clock.now()
   /** Grows with each pass, and ends the one under way where it grows by itself. */
   let passes = 0
   let ticking: Promise<number> | undefined
@@ -194,6 +199,8 @@ export function createScheduler({ db, clock, events, jobs, log, repository, isAc
   }
   async function beginDue(): Promise<number> {
     const now = clock.now()
+    if (now < seen_ms - SET_BACK_MS) is_straight = false
+    seen_ms = now
     const mine = (passes += 1)
     let count = 0
     const pace = createPace('cron')
