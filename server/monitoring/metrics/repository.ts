@@ -60,8 +60,11 @@ export function createMetricRepository(db: Db) {
         .all(step_s, from, to) as number[],
     isThere: (subject: number): boolean =>
       db.sql('SELECT 1 FROM metric_subjects WHERE number = ?').get(subject) !== undefined,
-    latest: (step_s: number) =>
-      db.sql('SELECT max(at) FROM metrics WHERE step_s = ?').pluck().get(step_s) as number | null,
+    /** The last interval that begins up to a time: those after it were written by a clock that was wrong. */
+    latest: (step_s: number, until: number) =>
+      db.sql('SELECT max(at) FROM metrics WHERE step_s = ? AND at <= ?').pluck().get(step_s, until) as
+        | number
+        | null,
     /** The first interval that begins at or after a time. */
     oldest: (step_s: number, from: number) =>
       db.sql('SELECT min(at) FROM metrics WHERE step_s = ? AND at >= ?').pluck().get(step_s, from) as

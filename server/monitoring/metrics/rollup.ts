@@ -36,7 +36,7 @@ export function createRollup({
     return sums
   }
   async function addUpTo(from_s: number, to_s: number, now_s: number): Promise<void> {
-    const done = metrics.latest(to_s)
+    const done = metrics.latest(to_s, now_s)
     let from = done === null ? 0 : done + to_s
     for (let count = 0; count < MOST_AT_ONCE; count += 1) {
       // Time in which nothing was measured is passed over, however long it is.

@@ -164,6 +164,20 @@ describe('samples', () => {
     expect(metrics.range(app, 60, 0, now_s())).toHaveLength(40)
     expect(asked).toBeLessThan(60)
   })
+  it('become minutes and hours also after the clock was far ahead for a while', async () => {
+    const metrics = createMetricRepository(kernel.db)
+    const rollup = createRollup({ ...kernel, clock_trust: TRUSTED, metrics })
+    const right = kernel.clock.iso()
+    kernel.clock.set('2036-01-01T00:00:00.000Z')
+    write(metrics, 720)
+    await rollup()
+    kernel.clock.set(right)
+    const from = now_s()
+    const app = write(metrics, 720)
+    await rollup()
+    const found = (step_s: 60 | 3600) => metrics.range(app, step_s, from, from + 7200).length
+    expect([found(60), found(3600)]).toEqual([120, 2])
+  })
   it('of what goes while they are added up are left out', async () => {
     const metrics = createMetricRepository(kernel.db)
     const gone = write(metrics, 6)
