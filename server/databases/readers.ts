@@ -2,7 +2,10 @@
 const TOLD_FOR_MS = 10 * 60_000
 const MOST = 1000
 
-/** Who was told lately to have read which database. */
+/**
+ * Who was told lately to have read which database.
+ * @param now milliseconds that never go back: a clock that is set back would have them known until it is there again.
+ */
 export function createReaders(now: () => number) {
   const told = new Map<string, number>()
   return {

@@ -76,7 +76,7 @@ export function createDatabaseService(options: ServiceOptions) {
       project_id: row.project_id,
       ...facts,
     })
-  const readers = createReaders(() => clock.now())
+  const readers = createReaders(clock.monotonic_ms)
   const payloadOf = ({ id, project_id }: DatabaseRow): DatabasePayload => ({ database_id: id, project_id })
   const enqueue = <P extends DatabasePayload>(row: DatabaseRow, kind: string, payload: P): string =>
     jobs.enqueue<P>({

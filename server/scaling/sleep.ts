@@ -65,7 +65,7 @@ export function createSleep(context: ScalingContext) {
     const app = ports.app(app_id)
     const { state } = repository.find(app_id)
     if (!app || state === 'awake' || (state === 'asleep' && app.status === 'running')) return
-    if (error) failed_ms.set(app_id, clock.now())
+    if (error) failed_ms.set(app_id, clock.monotonic_ms())
     const since = waiting_since.get(app_id)
     waiting_since.delete(app_id)
     db.tx(() => {
@@ -111,7 +111,8 @@ export function createSleep(context: ScalingContext) {
       const app = ports.app(app_id)
       if (app?.status !== 'running') return 'refused'
       last_request_ms.set(app_id, clock.now())
-      if (clock.now() - (failed_ms.get(app_id) ?? -FAILED_MS) < FAILED_MS) return 'refused'
+      const failed = failed_ms.get(app_id)
+      if (failed !== undefined && clock.monotonic_ms() - failed < FAILED_MS) return 'refused'
       if (repository.find(app_id).state === 'asleep') wake(app, 'request', 'A request asked for the app.')
       return 'held'
     },

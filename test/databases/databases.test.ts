@@ -96,6 +96,11 @@ describe('a new database', () => {
     expect(await told()).toHaveLength(4)
     await owner().get(`/api/databases/${id}`)
     expect(await told()).toHaveLength(5)
+    // Also after the clock was set back.
+    api.fakes.clock.advance(10 * 60_000)
+    api.fakes.clock.set('2025-01-01T00:00:00.000Z')
+    await owner().get(`/api/databases/${id}`)
+    expect(await told()).toHaveLength(6)
   })
   it('shows its password to nobody who starts, stops, changes or rotates it: of that no reveal would tell', async () => {
     const id = await made({ public: true })

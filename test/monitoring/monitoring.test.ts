@@ -86,6 +86,25 @@ describe('built-in alerts', () => {
     expect(alerts(since)).toHaveLength(1)
     expect(alerts(since)[0]!.payload.alerts).toHaveLength(100)
   })
+  it.each(['goes on', 'is started anew'])(
+    'that end by themselves do so after their time, though the clock was set back, where the server %s',
+    async (how) => {
+      const right = api.fakes.clock.iso()
+      api.fakes.clock.set('2036-01-01T00:00:00.000Z')
+      await raise('app.oom_killed')
+      api.fakes.clock.set(right)
+      if (how === 'is started anew') {
+        api.services.monitoring.alerts.stop()
+        api.services.monitoring.alerts.start()
+      }
+      const since = api.services.events.latest()
+      for (let minute = 0; minute < 60; minute += 1) {
+        api.fakes.clock.advance(60_000)
+        await api.services.monitoring.alerts.evaluate()
+      }
+      expect(alerts(since).map(({ type }) => type)).toEqual(['alert.resolved'])
+    },
+  )
   it('hold over a restart', async () => {
     await raise('app.crashed')
     api.services.monitoring.alerts.stop()

@@ -82,6 +82,18 @@ describe('an app that was put to sleep', () => {
     expect((await scaling(id)).status).not.toBe('asleep')
   })
 
+  it('is woken again a moment after it could not start, though the clock was set back meanwhile', async () => {
+    const id = await asleep()
+    const { clock, engine } = harness.api.fakes
+    engine.behave('*', { start: 'exits', exit_code: 3 })
+    expect(await visit()).toBe(503)
+    const { onWake } = harness.api.services.scaling
+    expect(onWake(id)).toBe('refused')
+    clock.advance(10_000)
+    clock.set('2025-01-01T00:00:00.000Z')
+    expect(onWake(id)).toBe('held')
+  })
+
   it('that is stopped is not woken', async () => {
     const id = await asleep()
     await call().post(`/api/apps/${id}/stop`)

@@ -49,7 +49,7 @@ export function createStackRuntime(
     restart(actor: Actor, app_id: string, services: string[]): DeploymentRow
   },
 ): StackRuntime {
-  const seen = new Map<string, { at: number; healthy: Promise<boolean> }>()
+  const seen = new Map<string, { at_ms: number; healthy: Promise<boolean> }>()
   const releaseOf = (app_id: string) => context.releases.find(context.apps.get(app_id).live_release_id ?? '')
   const serviceOf = (app_id: string, name: string) => {
     const release = releaseOf(app_id)
@@ -88,10 +88,10 @@ export function createStackRuntime(
       if (!found) return false
       const key = `${app_id} ${name}`
       const known = seen.get(key)
-      if (known && context.clock.now() - known.at < KEPT_MS) return known.healthy
+      if (known && context.clock.monotonic_ms() - known.at_ms < KEPT_MS) return known.healthy
       const healthy = check(app_id, name, found.release, found.service).catch(() => false)
       if (seen.size > 1000) seen.clear()
-      seen.set(key, { at: context.clock.now(), healthy })
+      seen.set(key, { at_ms: context.clock.monotonic_ms(), healthy })
       return healthy
     },
     variables(app_id, name) {

@@ -125,14 +125,16 @@ export function createWatch({ db, clock, events, alerts, ports }: WatchOptions) 
   }
   /** What an event raised or ended, as long as its time is not over. */
   const findBySignal = (key: string, signal: Signal): Finding => {
-    const is_over = signal.until_ms !== null && clock.now() >= signal.until_ms
+    const is_over = signal.until_ms !== null && clock.monotonic_ms() >= signal.until_ms
     if (!signal.is_bad || is_over) signals.delete(key)
     return { ...signal, is_bad: signal.is_bad && !is_over }
   }
   /** What an earlier process heard holds until its end is heard, or until its time is over. */
   const findByState = (rule: RuleRow, row: StateRow): Finding => {
     const ends_after_s = BY_KEY.get(rule.builtin ?? '')?.ends_after_s
-    const is_over = ends_after_s !== undefined && clock.now() - Date.parse(row.since) > ends_after_s * 1000
+    // What began far ahead was told by a clock that was wrong.
+    const since_ms = Math.abs(clock.now() - Date.parse(row.since))
+    const is_over = ends_after_s !== undefined && since_ms > ends_after_s * 1000
     return { ...row, value: null, is_bad: row.state === 'firing' && row.well_since === null && !is_over }
   }
 
@@ -262,7 +264,7 @@ export function createWatch({ db, clock, events, alerts, ports }: WatchOptions) 
           event: event.type,
           value: null,
           message: sentence(builtin.message, { name: subject.name, cause }),
-          until_ms: builtin.ends_after_s ? clock.now() + builtin.ends_after_s * 1000 : null,
+          until_ms: builtin.ends_after_s ? clock.monotonic_ms() + builtin.ends_after_s * 1000 : null,
         })
         is_heard = true
       }
