@@ -96,7 +96,9 @@ export function createScheduleRepository(db: Db) {
     delete: (id: string) => db.sql('DELETE FROM backup_schedules WHERE id = ?').run(id),
     ofTarget: (target_id: string) =>
       db.sql('SELECT * FROM backup_schedules WHERE target_id = ?').all(target_id) as ScheduleRow[],
-    move: (target_id: string, project_id: string) =>
-      db.sql('UPDATE backup_schedules SET project_id = ? WHERE target_id = ?').run(project_id, target_id),
+    /** Whether any were moved. */
+    move: (target_id: string, project_id: string): boolean =>
+      db.sql('UPDATE backup_schedules SET project_id = ? WHERE target_id = ?').run(project_id, target_id)
+        .changes > 0,
   }
 }

@@ -67,6 +67,11 @@ export function createSchedules(options: ScheduleOptions) {
   }
   const nextRun = ({ cron, timezone }: Pick<ScheduleRow, 'cron' | 'timezone'>): string | null =>
     new Cron(cron, { paused: true, timezone }).nextRun(new Date(clock.now()))?.toISOString() ?? null
+  /** Throws 409 when a project may not have so many more, or those that it has once some came with a move. */
+  const requireRoom = (project_id: string, adding: number): void => {
+    if (repository.countOf(project_id) + adding > MOST_IN_PROJECT)
+      throw conflict(`A project may have ${MOST_IN_PROJECT} backup schedules at most. Delete one first.`)
+  }
   const requireDestination = (id: string | null | undefined) => {
     if (id !== undefined && id !== null && !options.destinationExists(id))
       throw invalid('destination_id', 'There is no such storage provider.')
@@ -180,8 +185,7 @@ export function createSchedules(options: ScheduleOptions) {
       const subject = service.subjectFor(actor, given)
       requireDestination(given.destination_id)
       return db.tx(() => {
-        if (repository.countOf(subject.project_id) >= MOST_IN_PROJECT)
-          throw conflict(`A project may have ${MOST_IN_PROJECT} backup schedules at most. Delete one first.`)
+        requireRoom(subject.project_id, 1)
         const row: ScheduleRow = {
           id: newId('sch'),
           name: given.name,
@@ -278,9 +282,9 @@ export function createSchedules(options: ScheduleOptions) {
     targetRemoved(target_id: string): void {
       for (const row of repository.ofTarget(target_id)) end(row)
     },
-    /** Schedules and backups follow what they are of to another project. */
+    /** Schedules and backups follow what they are of to another project. Throws 409 where schedules are too many. */
     targetMoved(target_id: string, project_id: string): void {
-      repository.move(target_id, project_id)
+      if (repository.move(target_id, project_id)) requireRoom(project_id, 0)
       backups.move(target_id, project_id)
     },
   }

@@ -80,8 +80,9 @@ export function createIssuance({
     })
     return repository.find(id)!
   }
-  function requireRoom(project_id: string): void {
-    if (repository.countByHand(project_id) >= MOST_BY_HAND)
+  /** Throws 409 when a project may not have one more by hand, or those that it has once some came with a move. */
+  function requireRoom(project_id: string, adding = 1): void {
+    if (repository.countByHand(project_id) + adding > MOST_BY_HAND)
       throw conflict(
         `A project may have ${MOST_BY_HAND} certificates at most that were uploaded or asked for by hand. Delete one first.`,
       )
@@ -190,6 +191,7 @@ export function createIssuance({
   }
 
   return {
+    requireRoom,
     create(actor: Actor, project_id: string, body: NewCertificate): string {
       if (body.certificate !== undefined) return upload(actor, project_id, body)
       if (body.private_key !== undefined || body.csr_id !== undefined)

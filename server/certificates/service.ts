@@ -241,8 +241,8 @@ export function createCertificates(options: CertificateOptions) {
         deliver(project_id)
       }),
     /**
-     * Takes to the project of these domains what they alone used in the one that they come from. Call it in
-     * the transaction of the move.
+     * Takes to the project of these domains what they alone used in the one that they come from; throws 409 where
+     * that is too much. Call it in the transaction of the move.
      */
     moved: (domain_ids: readonly string[], from: string): void =>
       db.tx(() => {
@@ -250,10 +250,9 @@ export function createCertificates(options: CertificateOptions) {
         const left = ports.domains(from)
         const serves = (row: CertificateRow, some: readonly VerifiedDomain[]) =>
           some.flatMap(namesOfDomain).some((name) => namesIn(row).some((own) => covers(own, name)))
-        for (const row of repository.ofProject(from)) {
-          if (serves(row, domains) && !serves(row, left))
-            repository.move(row.id, domains[0]!.project_id, clock.iso())
-        }
+        const along = repository.ofProject(from).filter((row) => serves(row, domains) && !serves(row, left))
+        for (const { id } of along) repository.move(id, domains[0]!.project_id, clock.iso())
+        if (along.some(({ domain_id }) => domain_id === null)) made.requireRoom(domains[0]!.project_id, 0)
         for (const domain of domains) made.ensureFor(domain)
         deliver()
       }),

@@ -34,6 +34,8 @@ export function requireQuota(
  * of one of them.
  */
 export const MOST_CHARACTERS = 8_388_608
+/** Of a domain that has none of them: the brackets around nothing. */
+const BARE = '{}{}[]'.length
 const charactersOf = ({ headers, error_pages, ip_allow }: DomainRow): number =>
   headers.length + error_pages.length + ip_allow.length
 
@@ -44,4 +46,17 @@ export function requireRoom(repository: DomainRepository, row: DomainRow, before
     throw conflict(
       `The headers, error pages and addresses of all domains of a project may have ${MOST_CHARACTERS} characters in all.`,
     )
+}
+
+/** Throws 409 when a project may not have the domains of an app that has just come to it. Part of the move. */
+export function requireRoomFor(
+  repository: DomainRepository,
+  rows: readonly DomainRow[],
+  quota: (project_id: string) => number | undefined,
+): void {
+  const named = rows.find(({ kind }) => kind !== 'automatic')
+  if (named)
+    requireQuota(repository, { id: named.app_id, project_id: named.project_id }, quota(named.project_id), 0)
+  const written = rows.find((row) => charactersOf(row) > BARE)
+  if (written) requireRoom(repository, written)
 }

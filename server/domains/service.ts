@@ -14,7 +14,7 @@ import { createOwnership } from './ownership.ts'
 import type { DomainOptions } from './ports.ts'
 import { createDomainRepository, type DomainColumns, type DomainRow, isProven } from './repository.ts'
 import { createDomainRules } from './rules.ts'
-import { requireQuota, requireRoom } from './quota.ts'
+import { requireQuota, requireRoom, requireRoomFor } from './quota.ts'
 import { type RouteParts, routesOf } from './routes.ts'
 import type { Domain, DomainChange, NewDomain } from './schema.ts'
 import {
@@ -311,14 +311,7 @@ export function createDomains(options: DomainOptions) {
      */
     moved(app_id: string, from_project_id: string): void {
       const rows = repository.ofApp(app_id)
-      const named = rows.find(({ kind }) => kind !== 'automatic')
-      if (named)
-        requireQuota(
-          repository,
-          { id: app_id, project_id: named.project_id },
-          ports.quota(named.project_id),
-          0,
-        )
+      requireRoomFor(repository, rows, ports.quota)
       for (const row of rows) {
         if (row.kind === 'automatic' || row.status === 'failed') continue
         ownership.require(row, from_project_id)

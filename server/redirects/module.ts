@@ -24,4 +24,5 @@ export default defineModule({
         refreshRoutes: (app_id) => use.deployments.refreshRoutesSoon(app_id),
       },
     }),
+  app: { moved: (own, app_id) => own.moved(app_id) },
 })

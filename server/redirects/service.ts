@@ -264,6 +264,11 @@ export function createRedirects({ db, clock, events, audit, ports }: RedirectOpt
           ? view(before)
           : write(actor, before, { ...before, enabled: desired, updated_at: clock.iso() })
       }),
+    /** Throws 409 when the rules that came with an app are too many for its project. Part of the move. */
+    moved(app_id: string): void {
+      const [came] = repository.page(undefined, { app_id }, 1, 0).rows
+      if (came) requireRoom(came)
+    },
     remove: (actor: Actor, id: string): void =>
       db.tx(() => {
         const row = get(id)

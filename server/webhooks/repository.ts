@@ -73,9 +73,9 @@ export function createWebhookRepository(db: Db) {
         )
         .run(row),
     delete: (id: string) => db.sql('DELETE FROM webhooks WHERE id = ?').run(id),
-    /** An app's hooks follow it into another project. */
-    relocate: (app_id: string, project_id: string) =>
-      db.sql('UPDATE webhooks SET project_id = ? WHERE app_id = ?').run(project_id, app_id),
+    /** An app's hooks follow it into another project; whether it has any. */
+    relocate: (app_id: string, project_id: string): boolean =>
+      db.sql('UPDATE webhooks SET project_id = ? WHERE app_id = ?').run(project_id, app_id).changes > 0,
     position: () => db.sql('SELECT seq FROM webhook_position').pluck().get() as number | undefined,
     setPosition: (seq: number) =>
       db

@@ -168,14 +168,18 @@ export function createWebhooks(options: WebhookOptions) {
     }
   }
 
+  /** Throws 409 when a project may not have so many more, or those that it has once some came with a move. */
+  const requireRoom = (project_id: string, adding: number): void => {
+    if (webhooks.countOf(project_id) + adding > MOST_IN_PROJECT)
+      throw conflict(`A project may have ${MOST_IN_PROJECT} webhooks at most. Delete one first.`)
+  }
   const add = (actor: Actor, project_id: string, body: NewWebhook): Webhook =>
     db.tx(() => {
       const app = body.app_id === undefined ? undefined : ports.app(body.app_id)
       if (body.app_id !== undefined && app?.project_id !== project_id) throw notFound('app')
       const all_projects = body.kind === 'notification' && body.all_projects === true
       if (all_projects) authorize(actor, 'admin')
-      if (webhooks.countOf(project_id) >= MOST_IN_PROJECT)
-        throw conflict(`A project may have ${MOST_IN_PROJECT} webhooks at most. Delete one first.`)
+      requireRoom(project_id, 1)
       const id = newId('whk')
       const { shown, ...sealed } =
         body.kind === 'notification'
@@ -311,10 +315,10 @@ export function createWebhooks(options: WebhookOptions) {
     redeliver,
     receive: inbound.receive,
     deploy: inbound.deploy,
-    /** Hooks of an app go where it went. */
+    /** Hooks of an app go where it went; throws 409 where these are too many. Part of the move. */
     follow(app_id: string): void {
       const app = ports.app(app_id)
-      if (app) webhooks.relocate(app_id, app.project_id)
+      if (app && webhooks.relocate(app_id, app.project_id)) requireRoom(app.project_id, 0)
     },
     forgetHistory: deliveries.forgetOfApp,
     prune: (before: string): number => deliveries.prune(before),

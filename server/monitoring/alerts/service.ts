@@ -84,6 +84,11 @@ export function createAlerts(options: AlertOptions) {
         throw invalid(`channels.${index}`, 'is no webhook of this project.')
     }
   }
+  /** Throws 409 when a project may not have so many more, or those that it has once some came with a move. */
+  const requireRoom = (project_id: string, adding: number): void => {
+    if (alerts.countOf(project_id) + adding > MOST_IN_PROJECT)
+      throw conflict(`A project may have ${MOST_IN_PROJECT} alert rules at most.`)
+  }
   const record = (actor: Actor, what: string, row: RuleRow, before: RuleRow | null = null) => {
     const audited = ({ name, metric, comparison, threshold, for_s, enabled, silenced_until }: RuleRow) => ({
       name,
@@ -219,8 +224,7 @@ export function createAlerts(options: AlertOptions) {
         )
           throw notFound(body.subject_kind)
         requireChannels(actor, body.channels, project_id)
-        if (alerts.countOf(project_id) >= MOST_IN_PROJECT)
-          throw conflict(`A project may have ${MOST_IN_PROJECT} alert rules at most.`)
+        requireRoom(project_id, 1)
         const at = clock.iso()
         const row: RuleRow = {
           id: newId('alr'),
@@ -285,15 +289,20 @@ export function createAlerts(options: AlertOptions) {
     /** What fires now, of what the caller can see. */
     firing: (actor: Actor) => alerts.firing(visibleProjects(actor)),
     countFiring: (actor: Actor): number => alerts.countFiring(visibleProjects(actor)),
-    /** Alerts of a subject and the rules that watch it alone go where it went; channels stay with their project. */
+    /**
+     * Alerts of a subject and the rules that watch it alone go where it went; channels stay with their project.
+     * Throws 409 where the rules are too many.
+     */
     moved(subject_id: string, project_id: string): void {
       alerts.relocate(subject_id, project_id)
-      for (const { id, channels } of alerts.rulesOf(subject_id)) {
+      const rules = alerts.rulesOf(subject_id)
+      for (const { id, channels } of rules) {
         const kept = (JSON.parse(channels) as string[]).filter(
           (channel) => ports.channel(channel)?.project_id === project_id,
         )
         alerts.moveRule({ id, project_id, channels: JSON.stringify(kept), updated_at: clock.iso() })
       }
+      if (rules.length > 0) requireRoom(project_id, 0)
     },
     removed,
     /** Rules of a project go with it. Part of its deletion, when nothing is left in it that they could watch. */

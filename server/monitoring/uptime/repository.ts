@@ -63,11 +63,11 @@ export function createUptimeRepository(db: Db) {
       db.sql('SELECT count(*) FROM uptime_checks WHERE project_id = ?').pluck().get(project_id) as number,
     ofApp: (app_id: string) =>
       db.sql('SELECT * FROM uptime_checks WHERE app_id = ?').all(app_id) as CheckRow[],
-    /** Checks of an app go where it went. */
-    move: (app_id: string, project_id: string, at: string) =>
+    /** Checks of an app go where it went; whether it has any. */
+    move: (app_id: string, project_id: string, at: string): boolean =>
       db
         .sql('UPDATE uptime_checks SET project_id = ?, updated_at = ? WHERE app_id = ?')
-        .run(project_id, at, app_id),
+        .run(project_id, at, app_id).changes > 0,
     /** Checks of a project that its status page shows. */
     shown: (project_id: string) =>
       db

@@ -144,6 +144,11 @@ export function createUptime({ db, clock, log, events, audit, policy, tools, por
       if (has_changed && status === 'up' && row.status === 'down') emit(row, 'uptime.up')
     })
 
+  /** Throws 409 when a project may not have so many more, or those that it has once some came with a move. */
+  const requireRoom = (project_id: string, adding: number): void => {
+    if (checks.countOf(project_id) + adding > MOST_IN_PROJECT)
+      throw conflict(`A project may have ${MOST_IN_PROJECT} uptime checks at most.`)
+  }
   const remove = (actor: Actor, row: CheckRow): void => {
     checks.delete(row.id)
     if (row.status === 'down') emit(row, 'uptime.deleted')
@@ -198,8 +203,10 @@ export function createUptime({ db, clock, log, events, audit, policy, tools, por
 
   return {
     projectOf: (id: string) => checks.find(id)?.project_id,
-    /** Checks of an app go where it went, and are gone when it is. */
-    moved: (app_id: string, project_id: string) => void checks.move(app_id, project_id, clock.iso()),
+    /** Checks of an app go where it went, and are gone when it is. Throws 409 where they are too many. */
+    moved(app_id: string, project_id: string): void {
+      if (checks.move(app_id, project_id, clock.iso())) requireRoom(project_id, 0)
+    },
     removed: (app_id: string) => checks.ofApp(app_id).forEach((row) => remove(PLATFORM, row)),
     list(actor: Actor, filter: { project_id?: Wanted; app_id?: Wanted }, paging: Paging) {
       const { rows, total } = checks.page(visibleProjects(actor), filter, ...limits(paging))
@@ -226,8 +233,7 @@ export function createUptime({ db, clock, log, events, audit, policy, tools, por
       db.tx(() => {
         if (body.app_id !== undefined && ports.appProject(body.app_id) !== project_id) throw notFound('app')
         requireTarget(body)
-        if (checks.countOf(project_id) >= MOST_IN_PROJECT)
-          throw conflict(`A project may have ${MOST_IN_PROJECT} uptime checks at most.`)
+        requireRoom(project_id, 1)
         const at = clock.iso()
         const row: CheckRow = {
           id: newId('upt'),
