@@ -9,8 +9,8 @@ import type { RestoreBackup } from './schema.ts'
 import { type AppCopy, copyIn, withinProject } from './targets/app-copy.ts'
 
 export interface AdmissionOptions {
-  /** Throws what the rows alone forbid; answers the backup. */
-  requirePossible(id: string, given: RestoreBackup): BackupRow
+  /** Throws what the rows alone forbid; answers the backup, and the project that it is restored into. */
+  requirePossible(id: string, given: RestoreBackup): { row: BackupRow; project_id: string }
   archives: Pick<Archives, 'read'>
   ports(): {
     apps: { shares: Pick<AppsDomain['shares'], 'moreWith'> }
@@ -39,9 +39,8 @@ async function soonIn(archives: Pick<Archives, 'read'>, row: BackupRow): Promise
  */
 export function createAdmission({ requirePossible, archives, ports }: AdmissionOptions) {
   return async (id: string, given: RestoreBackup): Promise<void> => {
-    const row = requirePossible(id, given)
+    const { row, project_id } = requirePossible(id, given)
     if (row.target !== 'app') return
-    const { project_id } = row
     const { apps, databases, projects, volumes } = ports()
     if (given.mode === 'new') projects.requireQuota(project_id, 'app')
     // A destination that is away for a moment is waited for by the job, which also tells of a damaged archive.

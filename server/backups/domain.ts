@@ -108,6 +108,7 @@ export function createBackups(base: Base, use: BackupNeeds) {
   const service = createBackupService({
     ...{ db, clock, events, jobs, audit, repository, archives, targets },
     destinations: { find: (id) => destinations.find(id), default: () => destinations.default() },
+    isProject: (id) => use.projects.nameOf(id) !== undefined,
   })
   const daily_copies = createDailyCopies({
     ...{ db, clock, log: base.log },

@@ -6,7 +6,7 @@ import type { Jobs } from '#server/kernel/jobs/jobs'
 import type { Archives } from './archives.ts'
 import { backupEvent } from './backup-job.ts'
 import { backupMachine } from './machine.ts'
-import type { BackupRepository, BackupRow } from './repository.ts'
+import { type BackupRepository, type BackupRow, PLATFORM_PROJECT } from './repository.ts'
 import { RESTORE_KIND, type RestorePayload } from './restore-job.ts'
 import type { Restore, RestoreBackup, Target } from './schema.ts'
 import type { BackupTarget, RestoreRequest } from './target.ts'
@@ -19,6 +19,7 @@ export interface RestoresOptions {
   archives: Pick<Archives, 'openKey'>
   get(id: string): BackupRow
   targetOf(kind: Target): BackupTarget
+  isProject(id: string): boolean
   note(actor: Actor, action: string, row: BackupRow, after: Record<string, unknown>): void
 }
 type Given = RestoreBackup & Pick<RestoreRequest, 'preview_id' | 'parts'>
@@ -29,7 +30,21 @@ export const nameNeeded = (name: string) =>
 
 /** Restores as they are asked for; the job does the rest. */
 export function createRestores(options: RestoresOptions) {
-  const { db, events, jobs, repository, archives, get, targetOf, note } = options
+  const { db, events, jobs, repository, archives, get, targetOf, isProject, note } = options
+  /** The project that is restored into. Of one that was deleted only administrators see backups. */
+  const projectFor = (row: BackupRow, { mode, project_id }: Given): string => {
+    if (isProject(row.project_id) || row.project_id === PLATFORM_PROJECT || mode !== 'new') {
+      if (project_id === undefined) return row.project_id
+      throw invalid(
+        'project_id',
+        'is for backups whose project was deleted: this one is restored into its own.',
+      )
+    }
+    if (project_id === undefined)
+      throw invalid('project_id', 'is required: the project of this backup was deleted.')
+    if (!isProject(project_id)) throw invalid('project_id', 'is no project.')
+    return project_id
+  }
   /** What is needed to begin; throws for what the rows alone forbid. */
   const requestOf = (id: string, given: Given) => {
     const row = get(id)
@@ -37,14 +52,15 @@ export function createRestores(options: RestoresOptions) {
     const { restore } = targetOf(row.target)
     if (!restore)
       throw conflict('The platform is restored on the host: run portreeve restore with the archive.')
+    const project_id = projectFor(row, given)
     // What is made beside its original cannot have its name.
     const needs_name = given.mode === 'new' && given.name === undefined
-    if (needs_name && restore.isNameTaken(row.project_id, row.target_name)) throw nameNeeded(row.target_name)
+    if (needs_name && restore.isNameTaken(project_id, row.target_name)) throw nameNeeded(row.target_name)
     archives.openKey(row)
     const request = {
       target_id: row.target_id,
       source_id: row.target_id,
-      project_id: row.project_id,
+      project_id,
       mode: given.mode,
       ...(given.preview_id ? { preview_id: given.preview_id } : {}),
       ...(given.parts ? { parts: given.parts } : {}),
@@ -56,8 +72,11 @@ export function createRestores(options: RestoresOptions) {
     return { row, restore, request }
   }
   return {
-    /** Throws what a restore is refused with before anything is read; answers the backup. */
-    requirePossible: (id: string, given: Given): BackupRow => requestOf(id, given).row,
+    /** Throws what a restore is refused with before anything is read; answers the backup, and where it goes. */
+    requirePossible(id: string, given: Given): { row: BackupRow; project_id: string } {
+      const { row, request } = requestOf(id, given)
+      return { row, project_id: request.project_id }
+    },
     /** @param target_id set when the restore was asked for at its target. */
     restore(actor: Actor, id: string, given: Given, target_id?: string): Restore {
       if (target_id !== undefined && repository.find(id)?.target_id !== target_id)
@@ -75,7 +94,7 @@ export function createRestores(options: RestoresOptions) {
           lane,
           lanes,
           subject: made,
-          project_id: row.project_id,
+          project_id: request.project_id,
           payload,
         })
         note(actor, 'restore', row, { mode: given.mode, target_id: made })

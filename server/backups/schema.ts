@@ -154,7 +154,13 @@ const NewName = v.pipe(
 /** A name in place would be ignored: whoever gives one wants something new. */
 const NAMED_ONLY_WHEN_NEW = 'is for what is made new: set mode to «new», or leave the name out.'
 export const RestoreBackup = v.pipe(
-  v.strictObject({ mode: v.optional(Mode, 'in_place'), name: v.optional(NewName) }),
+  v.strictObject({
+    mode: v.optional(Mode, 'in_place'),
+    name: v.optional(NewName),
+    project_id: v.optional(
+      id('Project that the new resource is made in, where the one of the backup was deleted since.'),
+    ),
+  }),
   v.forward(
     v.check(({ mode, name }) => mode === 'new' || name === undefined, NAMED_ONLY_WHEN_NEW),
     ['name'],

@@ -38,6 +38,7 @@ export interface BackupOptions {
   archives: Archives
   targets(): Targets
   destinations: { find(id: string): Destination | undefined; default(): Destination }
+  isProject(id: string): boolean
 }
 
 /** How a backup came to be, besides what was asked for. */
@@ -213,7 +214,10 @@ export function createBackupService(options: BackupOptions) {
 
   return {
     ...createFinals({ clock, events, jobs, repository, view, get, start }),
-    ...createRestores({ db, events, jobs, repository, archives, get: getKept, targetOf, note }),
+    ...createRestores({
+      ...{ db, events, jobs, repository, archives, get: getKept, targetOf, note },
+      isProject: options.isProject,
+    }),
     ...createReceiving({ db, clock, events, repository, archives, view, get, insert: insertUpload }),
     create,
     remove,

@@ -12,6 +12,7 @@ let api: TestApi
 let volumes: PretendedVolumes
 let app_id: string
 let id: string
+let default_project: string
 
 const post = async (path: string, body: object = {}, caller: 'developer' | 'owner' = 'developer') => {
   const answer = await api.as(caller).post(path, body)
@@ -44,7 +45,7 @@ beforeEach(async () => {
   api = await createTestApi()
   volumes = pretendVolumes(api)
   commitShop(api, 'one')
-  id = (await post('/api/volumes', { name: 'data' })).body.data.id
+  ;({ id, project_id: default_project } = (await post('/api/volumes', { name: 'data' })).body.data)
   app_id = (await post('/api/apps', { name: 'shop', git_url: SHOP_URL, soak_seconds: 0 })).body.data.id
   await post(`/api/apps/${app_id}/mounts`, { path: '/data', volume_id: id })
   await post(`/api/apps/${app_id}/deploy`)
@@ -292,6 +293,52 @@ describe('a restore of a volume', () => {
       access: 'single_writer',
     })
     expect([held(), held(body.data.target_id)]).toEqual(['CHANGED', 'FILES'])
+  })
+  it('of a project that was deleted since are restored into the one that an administrator names', async () => {
+    const admin = api.as('admin')
+    const project_id = (await admin.post('/api/projects', { name: 'Left' })).body.data.id
+    const volume = (await admin.post('/api/volumes', { name: 'kept', project_id })).body.data.id
+    volumes.held.set(volume, 'FILES OF THE PROJECT')
+    const backup = (await admin.post('/api/backups', { target: 'volume', target_id: volume })).body.data.id
+    await api.services.jobs.idle()
+    expect((await admin.delete(`/api/volumes/${volume}?skip_backup=true`, { name: 'kept' })).status).toBe(200)
+    expect((await admin.delete(`/api/projects/${project_id}`)).status).toBe(200)
+    const again = async (body: object) => {
+      const answer = await admin.post(`/api/backups/${backup}/restore`, { mode: 'new', ...body })
+      await api.services.jobs.idle()
+      return answer
+    }
+    for (const [body, message] of [
+      [{}, 'is required: the project of this backup was deleted.'],
+      [{ project_id }, 'is no project.'],
+    ] as const)
+      expect(await again(body)).toMatchObject({
+        ...{ status: 422, body: { error: { details: [{ path: 'project_id', message }] } } },
+      })
+    const answer = await again({ project_id: default_project })
+    expect(answer.status).toBe(201)
+    expect(held(answer.body.data.target_id)).toBe('FILES OF THE PROJECT')
+    const list: { id: string }[] = await show('/api/volumes')
+    expect(list.find((volume) => volume.id === answer.body.data.target_id)).toMatchObject({
+      ...{ name: 'kept', project_id: default_project },
+    })
+  })
+  it('of a project that is there are restored into it alone', async () => {
+    const { id: backup_id } = await backUp()
+    const answer = await restore(backup_id, { mode: 'new', name: 'copy', project_id: default_project })
+    expect(answer).toMatchObject({
+      status: 422,
+      body: {
+        error: {
+          details: [
+            {
+              path: 'project_id',
+              message: 'is for backups whose project was deleted: this one is restored into its own.',
+            },
+          ],
+        },
+      },
+    })
   })
   it('into a new volume that fails leaves no volume', async () => {
     const { id: backup_id } = await backUp()
