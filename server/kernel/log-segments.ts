@@ -36,8 +36,12 @@ export interface LogSegments<T extends NumberedLine> {
   /** What has a log. */
   ids(): string[]
   remove(id: string): void
-  /** Removes the oldest files of all logs until no more than so many bytes are left; returns how many went. */
-  shrink(max_bytes: number): Promise<number>
+  /**
+   * Removes files until no more than so many bytes are left of all logs, each time the oldest of whoever has most;
+   * returns how many went. By age alone, who writes much would push out what others wrote long before.
+   * @param ownerOf whose log it is.
+   */
+  shrink(max_bytes: number, ownerOf: (id: string) => string): Promise<number>
   /** Removes files that nothing was added to since a time (ms); returns how many went. */
   prune(before_ms: number): Promise<number>
 }
@@ -53,6 +57,8 @@ interface Open {
   path: string
   bytes: number
 }
+const sumOf = (parts: readonly { bytes: number }[]): number =>
+  parts.reduce((sum, { bytes }) => sum + bytes, 0)
 
 export function createLogSegments<T extends NumberedLine>(
   directory: string,
@@ -119,7 +125,7 @@ export function createLogSegments<T extends NumberedLine>(
       if (!ID.test(id)) continue
       yield segments(id).flatMap(({ path }) => {
         const found = statSync(path, { throwIfNoEntry: false })
-        return found ? [{ id, path, size: found.size, mtimeMs: found.mtimeMs }] : []
+        return found ? [{ id, path, bytes: found.size, mtimeMs: found.mtimeMs }] : []
       })
       await pause()
     }
@@ -202,16 +208,24 @@ export function createLogSegments<T extends NumberedLine>(
       recent = undefined
       rmSync(folder(id), { recursive: true, force: true })
     },
-    async shrink(max_bytes) {
-      const all: { id: string; path: string; size: number; mtimeMs: number }[] = []
+    async shrink(max_bytes, ownerOf) {
+      const all: { id: string; path: string; bytes: number; mtimeMs: number }[] = []
       for await (const of_one of files(this.ids())) all.push(...of_one)
-      let bytes = all.reduce((sum, { size }) => sum + size, 0)
+      // The oldest last, from where they are taken.
+      const owned = [
+        ...Map.groupBy(
+          all.sort((a, b) => b.mtimeMs - a.mtimeMs),
+          ({ id }) => ownerOf(id),
+        ).values(),
+      ]
+      const owners = owned.map((oldest_last) => ({ oldest_last, bytes: sumOf(oldest_last) }))
       let removed = 0
-      for (const { id, path, size } of all.sort((a, b) => a.mtimeMs - b.mtimeMs)) {
-        if (bytes <= max_bytes) break
-        forget(id, path)
-        bytes -= size
-        removed++
+      for (let bytes = sumOf(owners); bytes > max_bytes; removed++) {
+        const largest = owners.reduce((one, other) => (other.bytes > one.bytes ? other : one))
+        const oldest = largest.oldest_last.pop()!
+        forget(oldest.id, oldest.path)
+        largest.bytes -= oldest.bytes
+        bytes -= oldest.bytes
         await pause()
       }
       return removed
@@ -219,7 +233,7 @@ export function createLogSegments<T extends NumberedLine>(
     async prune(before_ms) {
       let count = 0
       for await (const of_one of files(this.ids())) {
-        const old = of_one.filter(({ mtimeMs, size }) => size > 0 && mtimeMs < before_ms)
+        const old = of_one.filter(({ mtimeMs, bytes }) => bytes > 0 && mtimeMs < before_ms)
         for (const { id, path } of old) {
           const seq = opened(id).seq
           forget(id, path)

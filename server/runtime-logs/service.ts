@@ -14,7 +14,7 @@ import { createPrintShares } from './shares.ts'
 import { createRuntimeStore } from './store.ts'
 
 const DAY_MS = 86_400_000
-/** All logs together; the oldest files go first. */
+/** All logs together. */
 const MAX_BYTES = 4 * 1024 ** 3
 type Noun = 'app' | 'database'
 
@@ -92,8 +92,11 @@ export function createRuntimeLogs(options: RuntimeLogsOptions) {
       const before = clock.now() - limits().runtime_log_retention_days * DAY_MS
       return segments.prune(before)
     },
-    /** Removes the oldest above the bound of all. */
-    shrink: (): Promise<number> => store.segments.shrink(MAX_BYTES),
+    /** Keeps all logs together within their bound: what is above goes of the project that has most. */
+    shrink: (): Promise<number> =>
+      store.segments.shrink(MAX_BYTES, (id) =>
+        options.projectOf({ kind: id.startsWith('app_') ? 'app' : 'database', id }),
+      ),
     start: () => collector.start(),
     stop(): void {
       collector.stop()

@@ -11,7 +11,7 @@ export default defineModule({
     createTraffic({
       ...base,
       directory: directories.access_logs,
-      appExists: (id) => use.apps.projectOf(id) !== undefined,
+      projectOf: (id) => use.apps.projectOf(id),
     }),
   channels: (own) => [{ name: 'apps/:id/logs/access', kind: 'log', noun: 'app', log: own }],
   bounds: { access_logs: (own) => own.prune() },

@@ -18,7 +18,8 @@ export interface TrafficOptions {
   ingress: Pick<Ingress, 'followRequests'>
   /** Where access logs are kept, e.g. `<data>/logs/access`. */
   directory: string
-  appExists(app_id: string): boolean
+  /** Undefined for an app that is gone. */
+  projectOf(app_id: string): string | undefined
 }
 export interface AccessQuery {
   tail: number
@@ -48,7 +49,8 @@ interface Pending {
 export type AccessListener = (line: LogLine) => void
 
 /** Listens to the edge: keeps each app's access log in bounded files and counts its requests. */
-export function createTraffic({ clock, log, events, ingress, directory, appExists }: TrafficOptions) {
+export function createTraffic({ clock, log, events, ingress, directory, projectOf }: TrafficOptions) {
+  const appExists = (app_id: string) => projectOf(app_id) !== undefined
   const files = createAccessFiles(directory)
   const samples = createTrafficSamples(() => clock.now())
   const pending = new Map<string, Pending>()
@@ -205,8 +207,8 @@ export function createTraffic({ clock, log, events, ingress, directory, appExist
         if (set.size === 0) listeners.delete(app_id)
       }
     },
-    /** Keeps all access logs together within their bound. */
-    prune: (): Promise<number> => files.shrink(MAX_BYTES),
+    /** Keeps all access logs together within their bound: what is above goes of the project that has most. */
+    prune: (): Promise<number> => files.shrink(MAX_BYTES, (id) => projectOf(id) ?? ''),
   }
 }
 export type Traffic = ReturnType<typeof createTraffic>

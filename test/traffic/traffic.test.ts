@@ -39,7 +39,7 @@ function start(): Traffic {
     events,
     ingress,
     directory,
-    appExists: (id) => apps.has(id),
+    projectOf: (id) => (apps.has(id) ? 'prj_1' : undefined),
   })
   created.start()
   return created
@@ -154,7 +154,7 @@ it('the next start asks the edge from where the last one stopped', () => {
     log: createLog('text', 'error'),
     events,
     directory,
-    appExists: () => true,
+    projectOf: () => 'prj_1',
     ingress: {
       followRequests: ({ cursor }) => {
         asked = cursor
