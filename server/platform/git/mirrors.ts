@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { constants } from 'node:fs'
+import { constants, statfsSync } from 'node:fs'
 import {
   chown,
   copyFile,
@@ -25,6 +25,14 @@ const MOST_BYTES = 1024 ** 3
 const MOST_PACKS = 8
 const DAY_MS = 86_400_000
 const UNUSED_DAYS = 30
+/** Part of the disk that all of them together may take: they save time, and the disk is everybody's. */
+const PART_OF_DISK = 1 / 10
+
+/** Bytes that the mirrors in a folder may take together. */
+function mostTogether(directory: string): number {
+  const { bsize, blocks } = statfsSync(directory)
+  return bsize * blocks * PART_OF_DISK
+}
 
 interface Meta {
   format: ObjectFormat
@@ -63,7 +71,12 @@ async function linkOrCopy(from: string, to: string, identity: Identity | undefin
   }
 }
 
-export function createMirrors(directory: string, identity: Identity | undefined): Mirrors {
+/** @param most bytes that all mirrors together may take; those that were used longest ago go first. */
+export function createMirrors(
+  directory: string,
+  identity: Identity | undefined,
+  most: (directory: string) => number = mostTogether,
+): Mirrors {
   const folderOf = (name: string, url: string) =>
     join(directory, name, createHash('sha256').update(url).digest('hex').slice(0, 16))
 
@@ -71,6 +84,26 @@ export function createMirrors(directory: string, identity: Identity | undefined)
     const files = (await filesOf(folder)).filter(isPack)
     const sizes = await Promise.all(files.map(async (file) => (await stat(join(folder, file))).size))
     return { files, bytes: sizes.reduce((sum, size) => sum + size, 0) }
+  }
+
+  /** When the mirror of a name was used last, and what it takes. */
+  async function look(name: string) {
+    const [kept = ''] = await filesOf(join(directory, name))
+    const used = await stat(join(directory, name, kept, 'mirror.json')).catch(() => undefined)
+    const { bytes } = await packsIn(join(directory, name, kept)).catch(() => ({ bytes: 0 }))
+    return { name, bytes, used_ms: used?.mtimeMs ?? 0 }
+  }
+  const remove = (name: string) => rm(join(directory, name), { recursive: true, force: true })
+  async function makeRoom(newest: string): Promise<void> {
+    const all: Awaited<ReturnType<typeof look>>[] = []
+    for (const name of await filesOf(directory)) all.push(await look(name))
+    let bytes = all.reduce((sum, one) => sum + one.bytes, 0)
+    for (const one of all.sort((a, b) => a.used_ms - b.used_ms)) {
+      if (bytes <= most(directory)) return
+      if (one.name === newest) continue
+      await remove(one.name)
+      bytes -= one.bytes
+    }
   }
 
   const isWorthIt = ({ files, bytes }: { files: string[]; bytes: number }) =>
@@ -113,7 +146,7 @@ export function createMirrors(directory: string, identity: Identity | undefined)
       const folder = folderOf(name, url)
       const git = join(repository, '.git')
       const packs = await packsIn(join(git, 'objects/pack'))
-      if (!isWorthIt(packs)) return rm(join(directory, name), { recursive: true, force: true })
+      if (!isWorthIt(packs)) return remove(name)
       const made = join(directory, name, 'new')
       await rm(made, { recursive: true, force: true })
       await mkdir(made, { recursive: true, mode: 0o700 })
@@ -128,16 +161,13 @@ export function createMirrors(directory: string, identity: Identity | undefined)
       // Also that of an address which the app had before.
       for (const other of await filesOf(join(directory, name)))
         if (other !== 'new') await rm(join(directory, name, other), { recursive: true, force: true })
-      return rename(made, folder)
+      await rename(made, folder)
+      await makeRoom(name)
     },
-    forget: (name) => rm(join(directory, name), { recursive: true, force: true }),
+    forget: remove,
     async prune(now) {
-      for (const name of await filesOf(directory)) {
-        const [kept] = await filesOf(join(directory, name))
-        const used = await stat(join(directory, name, kept ?? '', 'mirror.json')).catch(() => undefined)
-        if (!used || used.mtimeMs < now - UNUSED_DAYS * DAY_MS)
-          await rm(join(directory, name), { recursive: true, force: true })
-      }
+      for (const name of await filesOf(directory))
+        if ((await look(name)).used_ms < now - UNUSED_DAYS * DAY_MS) await remove(name)
     },
   }
 }

@@ -1,7 +1,18 @@
 import { randomBytes } from 'node:crypto'
-import { existsSync, readdirSync, readFileSync, rmSync, utimesSync, writeFileSync } from 'node:fs'
-import { join } from 'node:path'
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  utimesSync,
+  writeFileSync,
+} from 'node:fs'
+import { tmpdir } from 'node:os'
+import { basename, join } from 'node:path'
 import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from 'vitest'
+import { createMirrors } from '#server/platform/git/mirrors'
 import { startGitServer, type GitRepository, type GitServer } from '#test/support/git-server'
 import { createHarness, type Harness } from './setup.ts'
 
@@ -152,4 +163,26 @@ it('a mirror that nobody used for 30 days is removed', async () => {
   await harness.git.pruneMirrors(Date.now())
   expect([existsSync(folder('app_a')), existsSync(folder('app_b'))]).toEqual([false, true])
   await harness.git.resolve({ url: target.url }, never)
+})
+
+it('all of them together keep to their part of the disk: those used longest ago go first', async () => {
+  const directory = mkdtempSync(join(tmpdir(), 'portreeve-mirrors-'))
+  const mirrors = createMirrors(directory, undefined, () => 8_000_000)
+  const repository = join(directory, '..', `${basename(directory)}-repository`)
+  const packs = join(repository, '.git/objects/pack')
+  mkdirSync(packs, { recursive: true })
+  writeFileSync(join(packs, 'pack-00.pack'), LARGE)
+  const keep = (name: string) => mirrors.keep(name, 'https://git.example.com/a', repository, 'f'.repeat(40))
+  const use = (name: string, seconds: number) => {
+    const [kept = ''] = readdirSync(join(directory, name))
+    utimesSync(join(directory, name, kept, 'mirror.json'), seconds, seconds)
+  }
+  for (const name of ['app_a', 'app_b']) await keep(name)
+  use('app_a', 2_000)
+  use('app_b', 1_000)
+  await keep('app_c')
+  expect(readdirSync(directory).sort()).toEqual(['app_a', 'app_c'])
+  await keep('app_c')
+  expect(readdirSync(directory).sort()).toEqual(['app_a', 'app_c'])
+  for (const folder of [directory, repository]) rmSync(folder, { recursive: true })
 })
