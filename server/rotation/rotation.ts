@@ -17,6 +17,8 @@ export interface RotationOptions {
 }
 
 const KIND = 'secrets.rotate'
+/** Of a million rows each is opened and sealed. */
+const LONG_MS = 24 * 3_600_000
 interface State {
   sealed: number
 }
@@ -41,6 +43,7 @@ export function createKeyRotation({ db, jobs, log, secrets, columns, finish }: R
       steps: [
         {
           name: 'seal',
+          timeout_ms: LONG_MS,
           async run({ state, signal, save }) {
             await sealing.seal(signal, (count) => (state.sealed += count))
             signal.throwIfAborted()
@@ -49,8 +52,10 @@ export function createKeyRotation({ db, jobs, log, secrets, columns, finish }: R
         },
         {
           name: 'verify',
-          async run() {
-            const rest = sealing.left()
+          timeout_ms: LONG_MS,
+          async run({ signal }) {
+            const rest = await sealing.leftSoon(signal)
+            signal.throwIfAborted()
             if (rest > 0) throw new Error(`${rest} secrets are still sealed with the old key.`)
           },
         },

@@ -12,8 +12,10 @@ import {
   SecretUnreadableError,
 } from '#server/kernel/secrets'
 import { createKeyRotation } from '#server/rotation/rotation'
+import { createSealing } from '#server/rotation/sealing'
 import { SEALED_COLUMNS } from '#server/modules'
 import { createTestApi, type TestApi } from '#test/support/api'
+import { createTestKernel } from '#test/support/kernel'
 import { ROOT } from '#test/support/routes'
 
 let api: TestApi | undefined
@@ -182,6 +184,38 @@ describe('F24: rotating the key of secrets', () => {
     expect(kernel.db.sql(`SELECT count(*), min(status) FROM jobs`).raw().get()).toEqual([1, 'succeeded'])
     expect(plain().length).toBeGreaterThan(125)
     expect(createEvents(kernel.db, kernel.clock, kernel.log).latest()).toBeGreaterThan(0)
+  })
+  it('looks at each row twice, to seal it and to see that none is left, however many there are', async () => {
+    const { db, secrets: before, dispose } = createTestKernel()
+    db.raw.exec(
+      'CREATE TABLE kept (scope TEXT, key TEXT, sealed TEXT, PRIMARY KEY (scope, key)) WITHOUT ROWID',
+    )
+    const context = ({ scope = '', key = '' }: Record<string, string>) => `seen/sealed/${scope}/${key}`
+    const ROWS = 2_000
+    db.tx(() => {
+      for (let n = 0; n < ROWS; n += 1) {
+        const row = { scope: `s${n % 7}`, key: `k${n}` }
+        db.sql('INSERT INTO kept VALUES (?, ?, ?)').run(row.scope, row.key, before.seal('x', context(row)))
+      }
+    })
+    let looks = 0
+    db.raw.pragma('trusted_schema = ON')
+    db.raw.function('looked', (text: string) => ((looks += 1), text))
+    db.raw.exec(`CREATE VIEW seen AS SELECT scope, key, looked(sealed) AS sealed FROM kept;
+      CREATE TRIGGER seen_update INSTEAD OF UPDATE ON seen BEGIN
+        UPDATE kept SET sealed = NEW.sealed WHERE scope = OLD.scope AND key = OLD.key; END`)
+    const sealing = createSealing({
+      db,
+      secrets: createSecrets(Buffer.alloc(32, 9), Buffer.alloc(32, 7)),
+      columns: [{ table: 'seen', column: 'sealed', key: ['scope', 'key'], context }],
+    })
+    const { signal } = new AbortController()
+    let sealed = 0
+    await sealing.seal(signal, (count) => (sealed += count))
+    expect([sealed, await sealing.leftSoon(signal)]).toEqual([ROWS, 0])
+    // The comparison, the value and the update look once each.
+    expect(looks).toBeLessThan(10 * ROWS)
+    dispose()
   })
   it('knows every column that the code seals', () => {
     const files = readdirSync(join(ROOT, 'server'), { recursive: true, encoding: 'utf8' }).filter(
