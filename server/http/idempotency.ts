@@ -1,3 +1,4 @@
+import { type Allowance, createBudgets } from '#server/kernel/budget'
 import type { Clock } from '#server/kernel/clock'
 import type { Db } from '#server/kernel/db'
 import { forgetSome } from '#server/kernel/forget'
@@ -8,18 +9,22 @@ import type { Idempotency } from './context.ts'
 const KEPT_MS = 86_400_000
 /** The longest answer that is kept: what a command printed may be a megabyte, and a user may have many keys. */
 const MOST_KEPT = 65_536
+/** Characters that are kept of the answers of one user, in a day some 700 MB: programs without end would fill the disk. */
+const OF_USER: Allowance = { at_once: 32 * 1024 ** 2, per_second: 8192 }
 
 /** What the columns of a row are sealed for. */
 export const idempotencyContext = (column: 'answer' | 'body_hash', scope: string, key: string): string =>
   `idempotency/${column}/${scope}/${key}`
 
 /**
- * Answers by scope and key for 24 hours, sealed. One that holds a secret is not kept at all, nor one that is large.
+ * Answers by scope, which begins with the user, and key for 24 hours, sealed. One that holds a secret is not kept at
+ * all, nor one that is large, or one too many.
  * The digest of a body is sealed as well: a password or a short value in a body could be guessed by it.
  */
 export function createIdempotency(db: Db, clock: Clock, secrets: Secrets): Idempotency & { prune(): number } {
   const remove = (scope: string, key: string) =>
     db.sql('DELETE FROM idempotency WHERE scope = ? AND key = ?').run(scope, key)
+  const budgetOf = createBudgets(clock)
   const before = () => new Date(clock.now() - KEPT_MS).toISOString()
   // An answer that was never finished belongs to a process that is gone: nobody will finish it. Digests that are
   // not sealed are from before they were.
@@ -45,7 +50,7 @@ export function createIdempotency(db: Db, clock: Clock, secrets: Secrets): Idemp
             )
           if (row.answer === null)
             throw conflict(
-              'The first request with this Idempotency-Key was carried out. Its answer is not kept: it held a secret that is shown only once, or was larger than 64 KiB. Where it was lost, delete what was made and make it anew with a new key.',
+              'The first request with this Idempotency-Key was carried out. Its answer is not kept: it held a secret that is shown only once, was larger than 64 KiB, or came after too many others. Where it was lost, delete what was made and make it anew with a new key.',
             )
           return {
             status: row.status,
@@ -63,7 +68,9 @@ export function createIdempotency(db: Db, clock: Clock, secrets: Secrets): Idemp
       })
     },
     finish: (scope, key, { status, body }) => {
-      const is_kept = body !== undefined && body.length <= MOST_KEPT
+      const budget = budgetOf(scope.split(' ', 1)[0]!, OF_USER)
+      const is_kept = body !== undefined && body.length <= MOST_KEPT && budget.isLeft()
+      if (is_kept) budget.spend(body.length)
       db.sql('UPDATE idempotency SET status = ?, answer = ? WHERE scope = ? AND key = ?').run(
         status,
         is_kept ? secrets.seal(body, idempotencyContext('answer', scope, key)) : null,

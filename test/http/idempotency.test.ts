@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { createTestKernel } from '#test/support/kernel'
 import { by, startTinyApi, type TinyApi } from './tiny-api.ts'
 import { createIdempotency } from '#server/http/idempotency'
 
@@ -147,6 +148,27 @@ describe('an Idempotency-Key', () => {
     const { db, clock, secrets } = api.kernel
     createIdempotency(db, clock, secrets).begin('scope', 'crashed', 'hash')
     expect(createIdempotency(db, clock, secrets).begin('scope', 'crashed', 'hash')).toBeUndefined()
+  })
+  it('keeps 32 MiB of the answers of one user at once, and those of others all the same', () => {
+    const { db, clock, secrets, dispose } = createTestKernel()
+    const idempotency = createIdempotency(db, clock, secrets)
+    const answer = (who: string, n: number) => {
+      const scope = `${who} ses_1 POST /api/apps/app_1/exec`
+      idempotency.begin(scope, `key-${n}`, '')
+      idempotency.finish(scope, `key-${n}`, { status: 200, body: 'x'.repeat(60_000) })
+    }
+    for (let n = 0; n < 1_000; n += 1) answer('usr_1', n)
+    answer('usr_2', 0)
+    const kept = (who: string) =>
+      db
+        .sql('SELECT count(*) FROM idempotency WHERE scope LIKE ? AND answer IS NOT NULL')
+        .pluck()
+        .get(`${who} %`)
+    expect([kept('usr_1'), kept('usr_2')]).toEqual([560, 1])
+    clock.advance(60_000)
+    for (let n = 1_000; n < 1_100; n += 1) answer('usr_1', n)
+    expect(kept('usr_1')).toBe(568)
+    dispose()
   })
   it('is removed for good once it is too old', () => {
     const { db, clock, secrets } = api.kernel
