@@ -26,6 +26,8 @@ export interface BackupJobOptions {
   repository: BackupRepository
   archives: Archives
   targets(): Targets
+  /** Removes what came of a backup that failed, now or once its destination lets it go. */
+  discard(row: BackupRow): Promise<void>
   /** Deletes what the schedule of this backup no longer keeps. */
   retain(schedule_id: string, signal: AbortSignal): Promise<void>
 }
@@ -110,7 +112,7 @@ export function defineBackupJob(options: BackupJobOptions): JobDefinition {
         async undo({ payload }) {
           const row = rowOf(payload.backup_id)
           await options.targets()[row.target]?.tidy?.(row.id)
-          await archives.remove(row)
+          await options.discard(row)
         },
       },
       {

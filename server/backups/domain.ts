@@ -21,6 +21,7 @@ import { createSchedules } from './schedules.ts'
 import { inspectApart } from './targets/inspect-apart.ts'
 import { createBackupService } from './service.ts'
 import { createAdmission } from './admission.ts'
+import { createLeftArchives } from './left-archives.ts'
 import { leftBehind, type Spare } from './left-behind.ts'
 import { createLogObjects } from './point-in-time/objects.ts'
 import { createLogArchiveRepository } from './point-in-time/repository.ts'
@@ -83,6 +84,7 @@ export function createBackups(base: Base, use: BackupNeeds) {
     },
     projectName: (id) => use.projects.nameOf(id),
   })
+  const left = createLeftArchives({ repository, archives, log: base.log })
   const files = createVolumeFiles(base.engine)
   const database = createDatabaseTarget(
     () => use.databases,
@@ -106,7 +108,7 @@ export function createBackups(base: Base, use: BackupNeeds) {
   }
   const targets = () => all
   const service = createBackupService({
-    ...{ db, clock, events, jobs, audit, repository, archives, targets },
+    ...{ db, clock, events, jobs, audit, repository, archives, left, targets },
     destinations: { find: (id) => destinations.find(id), default: () => destinations.default() },
     isProject: (id) => use.projects.nameOf(id) !== undefined,
   })
@@ -136,7 +138,7 @@ export function createBackups(base: Base, use: BackupNeeds) {
   })
   const definitions: JobDefinition[] = [
     ...point_in_time.definitions,
-    defineBackupJob({ ...parts, retain: schedules.retain }),
+    defineBackupJob({ ...parts, discard: left.discard, retain: schedules.retain }),
     defineRestoreJob(parts),
     defineVerifyJob(parts),
   ]
@@ -251,6 +253,7 @@ export function createBackups(base: Base, use: BackupNeeds) {
     final,
     schedules,
     daily_copies,
+    removeLeft: left.pass,
     recovery,
     resumePaused,
     appMoved,

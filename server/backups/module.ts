@@ -46,6 +46,7 @@ export default defineModule({
     { name: 'due', cron: '* * * * *', task: 'backups', run: (own) => own.schedules.pass() },
     { name: 'log', cron: '* * * * *', task: 'backups', run: (own) => own.point_in_time.run() },
     { name: 'copy', cron: '23 * * * *', task: 'backups', run: (own) => own.daily_copies.run() },
+    { name: 'left', cron: '37 * * * *', task: 'backups', run: (own) => own.removeLeft() },
     { name: 'log-tidy', cron: '17 * * * *', task: 'backups', run: (own) => own.point_in_time.tidy() },
   ],
   async stop(own) {

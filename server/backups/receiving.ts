@@ -7,6 +7,7 @@ import { markNow, sinceMark } from '#server/kernel/stopwatch'
 import type { Archives } from './archives.ts'
 import { asAnswer } from './as-answer.ts'
 import { backupEvent } from './backup-job.ts'
+import type { LeftArchives } from './left-archives.ts'
 import { backupMachine } from './machine.ts'
 import type { BackupRepository, BackupRow } from './repository.ts'
 import type { Backup } from './schema.ts'
@@ -18,6 +19,7 @@ export interface ReceivingOptions {
   events: Events
   repository: BackupRepository
   archives: Archives
+  left: Pick<LeftArchives, 'discard'>
   get(id: string): BackupRow
   view(row: BackupRow): Backup
   /** Makes the row of an upload for a database that the caller may back up. */
@@ -26,7 +28,7 @@ export interface ReceivingOptions {
 
 /** Dumps that people send. */
 export function createReceiving(options: ReceivingOptions) {
-  const { db, clock, events, repository, archives, get, view, insert } = options
+  const { db, clock, events, repository, archives, left, get, view, insert } = options
   const failReceived = (row: BackupRow, error: string): void =>
     db.tx(() => {
       repository.setStatus(row.id, get(row.id).status, backupMachine.next('running', 'fail'))
@@ -48,7 +50,7 @@ export function createReceiving(options: ReceivingOptions) {
         repository.update(row.id, { ...written, duration_ms: sinceMark(clock, began) })
         await archives.describe(get(row.id), { apps: subject.apps })
       } catch (error) {
-        await archives.remove(row).catch(() => undefined)
+        await left.discard(row).catch(() => undefined)
         failReceived(row, error instanceof ApiError ? error.message : 'The upload broke off.')
         throw asAnswer(error)
       }
@@ -64,7 +66,7 @@ export function createReceiving(options: ReceivingOptions) {
       for (const row of repository.underWay()) {
         if (row.trigger !== 'upload') continue
         failReceived(row, 'Portreeve ended while it was received.')
-        archives.remove(row).catch(() => undefined)
+        left.discard(row).catch(() => undefined)
       }
     },
   }

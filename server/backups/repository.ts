@@ -59,6 +59,8 @@ export interface BackupFilter {
   status?: Wanted
 }
 
+const MOST_LEFT = 500
+
 /** SQL of backups and nothing else. */
 export function createBackupRepository(db: Db) {
   return {
@@ -95,6 +97,16 @@ export function createBackupRepository(db: Db) {
       )
     },
     delete: (id: string) => db.sql('DELETE FROM backups WHERE id = ?').run(id),
+    /** Notes whether something of one that failed may lie at its destination. */
+    setLeft: (id: string, is_left: boolean) =>
+      db.sql('UPDATE backups SET is_left = ? WHERE id = ?').run(Number(is_left), id),
+    /** Those of which something may lie there; as many as one pass is to be about. */
+    left: () =>
+      db
+        .sql(`SELECT * FROM backups WHERE is_left = 1 AND status = 'failed' LIMIT ${MOST_LEFT}`)
+        .all() as BackupRow[],
+    isLeft: (id: string): boolean =>
+      db.sql('SELECT 1 FROM backups WHERE is_left = 1 AND id = ?').get(id) !== undefined,
     /** Forgets some of those that failed before a time; returns how many. */
     forgetFailed: (before: string): number =>
       forgetSome(db, { table: 'backups', where: `status = 'failed' AND finished_at < ?` }, before),

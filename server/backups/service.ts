@@ -14,6 +14,7 @@ import { type ByteWindow, parseRange, type WantedRange } from './byte-range.ts'
 import { createFinals } from './finals.ts'
 import { isInUse } from './in-use.ts'
 import { createReceiving } from './receiving.ts'
+import type { LeftArchives } from './left-archives.ts'
 import { backupMachine } from './machine.ts'
 import { type BackupFilter, type BackupRepository, type BackupRow, PLATFORM_PROJECT } from './repository.ts'
 import { createRestores } from './restores.ts'
@@ -36,6 +37,7 @@ export interface BackupOptions {
   audit: AuditTrail
   repository: BackupRepository
   archives: Archives
+  left: Pick<LeftArchives, 'discard'>
   targets(): Targets
   destinations: { find(id: string): Destination | undefined; default(): Destination }
   isProject(id: string): boolean
@@ -64,7 +66,7 @@ const HOLDS_SECRETS = new Set<Target>(['app', 'platform'])
 const AHEAD_MS = 3_600_000
 
 export function createBackupService(options: BackupOptions) {
-  const { db, clock, events, jobs, audit, repository, archives, destinations } = options
+  const { db, clock, events, jobs, audit, repository, archives, left, destinations } = options
   const get = (id: string): BackupRow => {
     const row = repository.find(id)
     if (!row) throw notFound('backup')
@@ -202,6 +204,7 @@ export function createBackupService(options: BackupOptions) {
     try {
       // The archive first: a row without one would be a promise that nothing keeps.
       if (row.status === 'succeeded') await answering(archives.remove(row))
+      else if (repository.isLeft(id)) await archives.remove(row).catch(() => undefined)
       db.tx(() => {
         repository.delete(id)
         note(actor, 'delete', row, null)
@@ -218,7 +221,7 @@ export function createBackupService(options: BackupOptions) {
       ...{ db, events, jobs, repository, archives, get: getKept, targetOf, note },
       isProject: options.isProject,
     }),
-    ...createReceiving({ db, clock, events, repository, archives, view, get, insert: insertUpload }),
+    ...createReceiving({ db, clock, events, repository, archives, left, view, get, insert: insertUpload }),
     create,
     remove,
     isInUse: (id: string): boolean => isInUse(jobs, id),

@@ -1,4 +1,4 @@
-import { readdirSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { constants, gzipSync, zstdCompressSync } from 'node:zlib'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
@@ -129,6 +129,27 @@ describe('an uploaded dump', () => {
     expect(await backups()).toMatchObject([
       { status: 'failed', error: expect.stringContaining('ended while') },
     ])
+  })
+  it('that fails where its destination lets nothing go leaves nothing once that does', async () => {
+    const { db, config } = api.kernel
+    const pathOfRow = () =>
+      join(
+        config.data_directory,
+        'backups/archives/default',
+        db.sql('SELECT object_key FROM backups').pluck().get() as string,
+      )
+    // Nothing can be written in the place of a folder, nor is that removed as a file is.
+    async function* source() {
+      yield DUMP
+      mkdirSync(join(`${pathOfRow()}.manifest.json`, 'held'), { recursive: true })
+    }
+    await expect(api.services.backups.restoreUpload(PLATFORM, id, source())).rejects.toThrow()
+    expect([existsSync(pathOfRow()), (await backups())[0].status]).toEqual([true, 'failed'])
+    await api.services.backups.removeLeft()
+    expect(existsSync(pathOfRow())).toBe(true)
+    rmSync(`${pathOfRow()}.manifest.json`, { recursive: true })
+    await api.services.backups.removeLeft()
+    expect(readdirSync(dirname(pathOfRow()))).toEqual([])
   })
   it('is nothing to developers, another type is 415, and JSON still names a backup', async () => {
     expect((await send(DUMP, 'application/octet-stream', 'developer')).status).toBe(403)
