@@ -114,6 +114,8 @@ export function createAppTarget(
     },
     tidy: (work_id) => files.discard(work_id),
     async verify(backup, open, signal) {
+      // The server that a process was trying when it was killed holds the volume that the next trial needs.
+      await database.tidy?.(backup.id)
       const found = { counts: {} as Record<string, number>, objects: 0, rows: 0 }
       let copy: AppCopy | undefined
       for await (const { name, bytes } of readSections(open())) {

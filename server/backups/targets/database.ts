@@ -127,6 +127,7 @@ export function createDatabaseTarget(
       const instance = await requireInstance(id!, signal)
       return { bytes: port().dump(instance, signal), extension: instance.engine.dump.extension }
     },
+    tidy: (work_id) => port().spares.remove(volumeOf(work_id)),
     async verify(backup, open, signal) {
       const spec = await trialSpec(backup, signal)
       try {
