@@ -51,11 +51,15 @@ export interface GuardedClientOptions {
   ca?: readonly string[]
   /** Time for a connection with the look-up of its name, and as much for its TLS. Default 5,000. */
   connect_timeout_ms?: number
+  /** How long a connection is kept for a next request. Default 5,000. */
+  idle_ms?: number
   dial?: Dial
 }
 
 /** Half of the time that a request has unless it says otherwise. Source: security.md 2.13. */
 const CONNECT_MS = 5_000
+/** A server that may say how long its connections are kept would have thousands of them, one for each of its names. */
+const IDLE_MS = 5_000
 const TLS_CODE =
   /^(ERR_TLS|ERR_SSL|CERT_|DEPTH_ZERO|SELF_SIGNED|UNABLE_TO_|EPROTO|HOSTNAME_MISMATCH|INVALID_CA)/
 /** Headers that must not reach another origin by way of a redirect. */
@@ -85,7 +89,10 @@ function explain(error: unknown, host: string, signal: AbortSignal | undefined):
 interface Undici {
   buildConnector(options: buildConnector.BuildOptions): buildConnector.connector
   Agent: new (options: Agent.Options) => Agent
-  request(this: Dispatcher, options: Dispatcher.RequestOptions): Promise<Dispatcher.ResponseData>
+  request(
+    this: Pick<Dispatcher, 'dispatch'>,
+    options: Dispatcher.RequestOptions,
+  ): Promise<Dispatcher.ResponseData>
 }
 
 /**
@@ -229,6 +236,7 @@ export function createGuardedClient(
   options: GuardedClientOptions = {},
 ): GuardedClient {
   const waiting = createWaiting()
+  const idle_ms = options.idle_ms ?? IDLE_MS
   let opening: Promise<{ undici: Undici; dispatcher: Agent }> | undefined
   const open = () =>
     (opening ??= loadUndici().then(async (undici) => {
@@ -238,7 +246,8 @@ export function createGuardedClient(
         undici,
         dispatcher: new undici.Agent({
           connect,
-          keepAliveTimeout: 5_000,
+          keepAliveTimeout: idle_ms,
+          keepAliveMaxTimeout: idle_ms,
           maxRedirections: 0,
         } as Agent.Options),
       }

@@ -190,6 +190,17 @@ describe('the guarded client', () => {
     await expect(waiting).rejects.toMatchObject({ code: 'aborted' })
   })
 
+  it('keeps a connection for seconds, whatever its server asks for', async () => {
+    const closed = Promise.withResolvers<void>()
+    const server = createServer((_request, response) => response.end('ok'))
+    server.keepAliveTimeout = 600_000
+    server.on('connection', (socket) => socket.once('close', () => closed.resolve()))
+    const port = await listen(server)
+    const client = clientFor([`127.0.0.1:${port}`], undefined, { idle_ms: 20 })
+    expect(await (await client.send(`http://127.0.0.1:${port}/`)).text()).toBe('ok')
+    await closed.promise
+  })
+
   it('gives a connection five seconds', async () => {
     const given: unknown[] = []
     const client = clientFor([], undefined, {
