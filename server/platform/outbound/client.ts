@@ -149,6 +149,21 @@ function createConnector(
   }
 }
 
+/**
+ * Sends requests, and takes what comes out of what it came in where that is much more: the bytes of an answer are a
+ * part of those that were read with them, and keep all of these in memory. A server that sends each byte in a chunk
+ * of its own, with 64 KiB beside it that mean nothing, filled the memory within any limit on the answer.
+ */
+const takingOut = (agent: Agent): Pick<Dispatcher, 'dispatch'> => ({
+  dispatch(options, handler) {
+    const take = handler.onData?.bind(handler)
+    if (take)
+      handler.onData = (chunk) =>
+        take(2 * chunk.byteLength < chunk.buffer.byteLength ? Buffer.from(chunk) : chunk)
+    return agent.dispatch(options, handler)
+  },
+})
+
 /** Reads a body up to its limit; more than that ends the connection. */
 async function* limited(
   body: Dispatcher.ResponseData['body'],
@@ -263,7 +278,7 @@ export function createGuardedClient(
     const { undici, dispatcher } = await open()
     const response = await waiting
       .until(url.origin, limit, () =>
-        undici.request.call(dispatcher, {
+        undici.request.call(takingOut(dispatcher), {
           origin: url.origin,
           path: `${url.pathname}${url.search}`,
           method: send.method ?? 'GET',

@@ -190,6 +190,32 @@ describe('the guarded client', () => {
     await expect(waiting).rejects.toMatchObject({ code: 'aborted' })
   })
 
+  it('holds no more of an answer in memory than it is: a byte in a chunk full of nothing is a byte', async () => {
+    const [chunks, nothing] = [40, 60_000]
+    const port = await listen(
+      createTcpServer((socket) => {
+        socket
+          .on('error', () => {})
+          .once('data', () => {
+            socket.write('HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n')
+            for (let at = 0; at < chunks; at += 1) socket.write(`1;${'x'.repeat(nothing)}\r\na\r\n`)
+            socket.end('0\r\n\r\n')
+          })
+      }),
+    )
+    const answer = await clientFor([`127.0.0.1:${port}`]).send(`http://127.0.0.1:${port}/`)
+    const held = new Set<ArrayBufferLike>()
+    let size = 0
+    for await (const { buffer, byteLength } of answer.body) {
+      held.add(buffer)
+      size += byteLength
+    }
+    expect(size).toBe(chunks)
+    expect([...held].reduce((sum, { byteLength }) => sum + byteLength, 0)).toBeLessThan(
+      (chunks * nothing) / 4,
+    )
+  })
+
   it('keeps a connection for seconds, whatever its server asks for', async () => {
     const closed = Promise.withResolvers<void>()
     const server = createServer((_request, response) => response.end('ok'))
