@@ -38,6 +38,8 @@ export function probeHttp(
       },
     )
     request.once('error', () => resolve(undefined))
+    // An answer after which another protocol is spoken comes to its end without an error.
+    request.once('close', () => resolve(undefined))
   })
 }
 

@@ -39,6 +39,13 @@ describe('probes of an instance', () => {
     expect(await probeHttp('127.0.0.1', port, '/', 100)).toBeUndefined()
   })
 
+  it('end where the app speaks another protocol from its answer on', async () => {
+    const { port } = await mute(
+      'HTTP/1.1 101 Switching Protocols\r\nConnection: upgrade\r\nUpgrade: other\r\n\r\n',
+    )
+    expect(await probeHttp('127.0.0.1', port, '/', 60_000)).toBeUndefined()
+  })
+
   it('never take this machine for an instance that has no address', async () => {
     const { port } = await mute()
     let now_ms = 0
