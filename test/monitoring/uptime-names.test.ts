@@ -71,7 +71,8 @@ describe('uptime checks of names whose server never answers', () => {
     closing.push(() => client.close())
     // What the client is made of is loaded by its first request, which may take longer than a limit below.
     await expect(client.send('https://absent.example/')).rejects.toThrow('not known to DNS')
-    const tools = { client, dial: createDial(policy), now: () => 0, monotonic_ms: () => 0 }
+    const { signal } = new AbortController()
+    const tools = { client, dial: createDial(policy), signal, now: () => 0, monotonic_ms: () => 0 }
     const base = { timeout_s: 0.05, expected_status: null, expected_text: null, days_left: null }
     const look = async (kind: 'http' | 'tcp' | 'tls', target: string) =>
       (await probe({ ...base, kind, target }, tools)).error
@@ -80,5 +81,27 @@ describe('uptime checks of names whose server never answers', () => {
     expect(await look('tcp', 'tcp.evil.example:22')).toBe(late('tcp.evil.example'))
     expect(await look('tls', 'tls.evil.example:443')).toBe(late('tls.evil.example'))
     expect(ended).toEqual(['web.evil.example', 'tcp.evil.example', 'tls.evil.example'])
+  })
+})
+
+describe('uptime checks under way', () => {
+  it('end with the process, whatever their targets do, and nothing is noted of them', async () => {
+    let reached = 0
+    const port = await listen(() => (reached += 1))
+    const api = await createTestApi({
+      environment: { PORTREEVE_ALLOWED_PRIVATE_HOSTS: `127.0.0.1:${port}` },
+    })
+    closing.push(() => api.close())
+    const { uptime } = api.services.monitoring
+    const add = async (kind: 'http' | 'tls', target: string) =>
+      (await api.as('owner').post('/api/monitoring/uptime', { name: kind, kind, target, timeout_s: 60 })).body
+        .data.id as string
+    const ids = [await add('http', `http://127.0.0.1:${port}/`), await add('tls', `127.0.0.1:${port}`)]
+    uptime.wake()
+    await poll(() => reached === 2)
+    uptime.end()
+    await uptime.idle()
+    for (const id of ids)
+      expect((await api.as('owner').get(`/api/monitoring/uptime/${id}`)).body.data.checked_at).toBeNull()
   })
 })

@@ -1,3 +1,4 @@
+import { addAbortSignal } from 'node:stream'
 import { connect as connectTls } from 'node:tls'
 import { isIP } from 'node:net'
 import type { GuardedClient } from '#server/platform/outbound/client'
@@ -22,6 +23,8 @@ export interface ProbeResult {
 export interface ProbeTools {
   client: GuardedClient
   dial: Dial
+  /** Ends a look that is under way. */
+  signal: AbortSignal
   now(): number
   monotonic_ms(): number
 }
@@ -36,8 +39,9 @@ export function splitTarget(target: string): { host: string; port: number } | un
   return match && port > 0 && port < 65_536 ? { host: (match[1] ?? match[2])!, port } : undefined
 }
 
-async function probeHttp(check: UptimeTarget, { client }: ProbeTools): Promise<string | null> {
+async function probeHttp(check: UptimeTarget, { client, signal }: ProbeTools): Promise<string | null> {
   const answer = await client.send(check.target, {
+    signal,
     timeout_ms: check.timeout_s * 1000,
     max_bytes: MOST_BYTES,
     max_redirects: 3,
@@ -59,9 +63,9 @@ async function probeHttp(check: UptimeTarget, { client }: ProbeTools): Promise<s
 }
 
 /** The end of the certificate that a server shows, whether or not it is trusted. */
-async function certificateEnd(check: UptimeTarget, { dial }: ProbeTools): Promise<number> {
+async function certificateEnd(check: UptimeTarget, { dial, signal }: ProbeTools): Promise<number> {
   const { host, port } = splitTarget(check.target)!
-  const socket = await dial(host, port, { timeout_ms: check.timeout_s * 1000 })
+  const socket = await dial(host, port, { timeout_ms: check.timeout_s * 1000, signal })
   return new Promise((resolve, reject) => {
     const tls = connectTls({
       socket,
@@ -70,6 +74,7 @@ async function certificateEnd(check: UptimeTarget, { dial }: ProbeTools): Promis
       rejectUnauthorized: false,
     })
     tls.setTimeout(check.timeout_s * 1000, () => tls.destroy(new Error('timeout')))
+    addAbortSignal(signal, tls)
     tls.once('error', reject)
     tls.once('secureConnect', () => {
       const { valid_to } = tls.getPeerCertificate()
@@ -83,7 +88,8 @@ async function look(check: UptimeTarget, tools: ProbeTools): Promise<string | nu
   if (check.kind === 'http') return probeHttp(check, tools)
   if (check.kind === 'tcp') {
     const { host, port } = splitTarget(check.target)!
-    ;(await tools.dial(host, port, { timeout_ms: check.timeout_s * 1000 })).destroy()
+    const { signal } = tools
+    ;(await tools.dial(host, port, { timeout_ms: check.timeout_s * 1000, signal })).destroy()
     return null
   }
   const left_ms = (await certificateEnd(check, tools)) - tools.now()

@@ -49,8 +49,13 @@ export function createUptime({ db, clock, log, events, audit, policy, tools, por
   const checks = createUptimeRepository(db)
   const under_way = new Map<string, Promise<void>>()
   const line = createLine(clock)
-  const probing: ProbeTools = { ...tools, now: clock.now, monotonic_ms: clock.monotonic_ms }
-  let is_ending = false
+  const ending = new AbortController()
+  const probing: ProbeTools = {
+    ...tools,
+    signal: ending.signal,
+    now: clock.now,
+    monotonic_ms: clock.monotonic_ms,
+  }
   let paced: NodeJS.Timeout | undefined
   const now_s = () => Math.floor(clock.now() / 1000)
 
@@ -167,6 +172,7 @@ export function createUptime({ db, clock, log, events, audit, policy, tools, por
       const row = checks.find(id)
       if (!row || row.enabled === 0 || (row.next_at > clock.iso() && row.next_at <= ahead())) return true
       const { error, latency_ms } = await probe(row, probing)
+      if (ending.signal.aborted) return false
       note(id, error, latency_ms)
       return true
     } catch (error) {
@@ -186,7 +192,7 @@ export function createUptime({ db, clock, log, events, audit, policy, tools, por
       const looking = lookAt(id).then((goes_on) => {
         under_way.delete(id)
         leave()
-        if (!goes_on || is_ending) return
+        if (!goes_on || ending.signal.aborted) return
         if (line.isToBeRead()) wake()
         else begin()
       })
@@ -292,9 +298,9 @@ export function createUptime({ db, clock, log, events, audit, policy, tools, por
       })),
     /** Begins the checks that are due, and the next ones as these end. */
     wake,
-    /** No further check begins once one has ended. */
+    /** Ends the checks that are under way, of which nothing is noted: a stop waits for no target. */
     end(): void {
-      is_ending = true
+      ending.abort()
       clearTimeout(paced)
     },
     /** Resolves once no check is under way. For tests and the end of the process. */

@@ -23,6 +23,7 @@ it('a certificate whose end is no time is not taken for one that lasts', async (
   const tools: ProbeTools = {
     client: createGuardedClient(policy),
     dial: createDial(policy),
+    signal: new AbortController().signal,
     now,
     monotonic_ms: () => 0,
   }

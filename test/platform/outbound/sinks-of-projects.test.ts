@@ -126,7 +126,7 @@ describe('T7: nothing that people of a project aim reaches the network of this s
     const client = createGuardedClient(createOutboundPolicy({ allowed_private_hosts: [listed] }))
     const looked = await probe(looking('http', `http://${listed}/`), {
       ...{ client, dial: createDial(createOutboundPolicy({ allowed_private_hosts: [listed] })) },
-      ...{ now: Date.now, monotonic_ms: () => performance.now() },
+      ...REST_OF_TOOLS,
     })
     expect(looked.error).toMatch(/not public/)
     await client.close()
@@ -146,6 +146,11 @@ const looking = (kind: 'http' | 'tcp' | 'tls', target: string) => ({
 })
 const policyBy = (resolver: Resolver) =>
   createOutboundPolicy({ allowed_private_hosts: [`${PERMITTED}:${trap.port}`], resolver })
+const REST_OF_TOOLS = {
+  signal: new AbortController().signal,
+  now: Date.now,
+  monotonic_ms: () => performance.now(),
+}
 interface Tools {
   client: GuardedClient
   dial: ReturnType<typeof createDial>
@@ -156,7 +161,7 @@ const failed = (reason: string | null): never => {
 const look = (kind: 'http' | 'tcp' | 'tls', target: (host: string) => string) =>
   async function looks(tools: Tools, host: string): Promise<never> {
     const { error } = await probe(looking(kind, target(`${host}:${trap.port}`)), {
-      ...{ ...tools, now: Date.now, monotonic_ms: () => performance.now() },
+      ...{ ...tools, ...REST_OF_TOOLS },
     })
     return failed(error)
   }
