@@ -81,9 +81,10 @@ export function createComments({
     place: RepositoryPlace,
     number: number,
     marker: string,
+    signal: AbortSignal,
   ): Promise<{ id?: string; failed?: ForgeAnswer }> => {
     for (let page = 1; page <= MOST_PAGES; page += 1) {
-      const answer = await call(api.comments(place, number, page))
+      const answer = await call(api.comments(place, number, page), signal)
       if (!isFine(answer)) return { failed: answer }
       const comments = api.readComments(answer.body)
       const found = comments.find(({ body }) => body.startsWith(marker))
@@ -97,6 +98,7 @@ export function createComments({
     api: PullRequestApi,
     place: RepositoryPlace,
     { app_id, app_name, number }: CommentContent,
+    signal: AbortSignal,
   ): Promise<Attempt> => {
     const marker = api.marker(`portreeve-preview ${app_id} ${number}`)
     const report = ports.previewReport(app_id, number) ?? { app_name }
@@ -106,14 +108,14 @@ export function createComments({
     if (known?.digest === digest) return NOTHING_TO_DO
     const save = (comment_id: string) =>
       rows.save({ app_id, number, comment_id, digest, updated_at: clock.iso() })
-    const written = known ? { id: known.comment_id } : await findWritten(api, place, number, marker)
+    const written = known ? { id: known.comment_id } : await findWritten(api, place, number, marker, signal)
     if (written.failed) return written.failed.attempt
     if (written.id !== undefined) {
-      const { attempt } = await call(api.edit(place, number, written.id, text))
+      const { attempt } = await call(api.edit(place, number, written.id, text), signal)
       if (attempt.succeeded) save(written.id)
       if (!IS_NOT_OURS.has(attempt.response_status ?? 0)) return attempt
     }
-    const answer = await call(api.comment(place, number, text))
+    const answer = await call(api.comment(place, number, text), signal)
     const id = api.readId(answer.body)
     if (answer.attempt.succeeded && id !== undefined) save(id)
     return answer.attempt
@@ -121,11 +123,16 @@ export function createComments({
 
   return {
     forget: (app_id: string) => rows.forget(app_id),
-    write(api: PullRequestApi, place: RepositoryPlace, content: CommentContent): Promise<Attempt> {
+    write(
+      api: PullRequestApi,
+      place: RepositoryPlace,
+      content: CommentContent,
+      signal: AbortSignal,
+    ): Promise<Attempt> {
       const key = `${content.app_id} ${content.number}`
       const turn = (turns.get(key) ?? Promise.resolve())
         .catch(() => undefined)
-        .then(() => write(api, place, content))
+        .then(() => write(api, place, content, signal))
       turns.set(key, turn)
       return turn.finally(() => {
         if (turns.get(key) === turn) turns.delete(key)

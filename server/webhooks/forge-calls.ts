@@ -18,7 +18,7 @@ export const isFine = ({ attempt }: ForgeAnswer): boolean => attempt.succeeded
 
 /** Calls of the API of a forge, whose answers are read. Never throws. */
 export function createForgeCalls({ client, clock }: { client: GuardedClient; clock: Clock }) {
-  return async ({ method, url, headers, body }: ForgeRequest): Promise<ForgeAnswer> => {
+  return async ({ method, url, headers, body }: ForgeRequest, signal?: AbortSignal): Promise<ForgeAnswer> => {
     const begun = clock.monotonic_ms()
     const result = (rest: Partial<Attempt>, answer?: unknown): ForgeAnswer => ({
       attempt: {
@@ -36,6 +36,7 @@ export function createForgeCalls({ client, clock }: { client: GuardedClient; clo
         method,
         headers: { accept: 'application/json', ...(body === undefined ? {} : JSON_BODY), ...headers },
         ...(body === undefined ? {} : { body }),
+        ...(signal ? { signal } : {}),
         timeout_ms: TIMEOUT_MS,
         max_bytes: MOST_BYTES,
       })

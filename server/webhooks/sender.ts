@@ -16,6 +16,8 @@ const BATCH = 2 * MOST_AT_ONCE
 const LONGEST_WAIT_MS = 2 * 86_400_000
 const TIMEOUT_MS = 10_000
 const MOST_ANSWER_BYTES = 65_536
+/** A stop waits so long for receivers that hang. */
+const STOP_MS = 2_000
 
 /** What came of one attempt. */
 export interface Attempt {
@@ -40,7 +42,7 @@ const UNREADABLE: Attempt = {
 
 /** A delivery of several requests, which makes its attempt by itself. Never throws. */
 export interface OwnWay {
-  attempt(): Promise<Attempt>
+  attempt(signal: AbortSignal): Promise<Attempt>
 }
 
 export interface SenderOptions {
@@ -56,6 +58,8 @@ export interface SenderOptions {
   requestOf(row: DeliveryRow): NoticeRequest | OwnWay | { ignored: string }
   /** Hears of a delivery that ended, in whatever way. */
   ended(row: DeliveryRow, attempt: Attempt): void
+  /** How long a stop waits for receivers that hang. Default 2,000. */
+  stop_ms?: number
 }
 
 const secondsOf = (retry_after: string | undefined): number | undefined => {
@@ -67,6 +71,7 @@ const secondsOf = (retry_after: string | undefined): number | undefined => {
 export async function attemptRequest(
   request: NoticeRequest,
   { client, mail, clock }: Pick<SenderOptions, 'client' | 'mail' | 'clock'>,
+  signal?: AbortSignal,
 ): Promise<Attempt> {
   const begun = clock.monotonic_ms()
   const result = (rest: Partial<Attempt>): Attempt => ({
@@ -79,7 +84,7 @@ export async function attemptRequest(
   })
   try {
     if (request.mail) {
-      await mail().send(request.mail)
+      await mail().send(request.mail, signal)
       return result({ succeeded: true })
     }
     const { url, method, headers, body } = request
@@ -87,6 +92,7 @@ export async function attemptRequest(
       method,
       headers,
       body,
+      ...(signal ? { signal } : {}),
       timeout_ms: TIMEOUT_MS,
       max_bytes: MOST_ANSWER_BYTES,
     })
@@ -112,8 +118,11 @@ export function createSender(options: SenderOptions) {
   const under_way = new Map<string, Promise<void>>()
   let timer: NodeJS.Timeout | undefined
   let is_running = false
+  let stopping = new AbortController()
 
   const finish = (row: DeliveryRow, attempt: Attempt): Attempt => {
+    // What a stop has cut off is due still.
+    if (stopping.signal.aborted && !attempt.succeeded) return attempt
     const attempts = row.attempts + 1
     const wait_s = Math.max(WAITS_S[row.attempts] ?? 0, attempt.retry_after_s ?? 0)
     const is_over = attempt.succeeded || attempt.is_gone || attempts > WAITS_S.length
@@ -151,9 +160,10 @@ export function createSender(options: SenderOptions) {
       const request = requestOf(row)
       // Each of several requests may be quick enough; the place is held for as long as all of them take.
       if ('attempt' in request) {
-        const made = await request.attempt()
+        const made = await request.attempt(stopping.signal)
         attempt = finish(row, { ...made, duration_ms: Math.round(clock.monotonic_ms() - begun) })
-      } else if (!('ignored' in request)) attempt = finish(row, await attemptRequest(request, options))
+      } else if (!('ignored' in request))
+        attempt = finish(row, await attemptRequest(request, options, stopping.signal))
       else
         deliveries.update({
           ...row,
@@ -203,12 +213,15 @@ export function createSender(options: SenderOptions) {
     wake,
     start(): void {
       is_running = true
+      stopping = new AbortController()
       wake()
     },
     async stop(): Promise<void> {
       is_running = false
       clearTimeout(timer)
+      const late = setTimeout(() => stopping.abort(), options.stop_ms ?? STOP_MS)
       await Promise.allSettled(under_way.values())
+      clearTimeout(late)
     },
     /** Resolves once nothing that is due is left. For tests. */
     async idle(): Promise<void> {

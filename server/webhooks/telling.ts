@@ -234,7 +234,8 @@ export function createTelling(options: TellingOptions) {
   const commentOf = (hook: WebhookRow, content: CommentContent): OwnWay | { ignored: string } => {
     const place = placeFor(hook, content.git_url)
     if ('ignored' in place) return place
-    return { attempt: () => comments.write(findForge(hook.provider ?? '')!.pull_requests, place, content) }
+    const api = findForge(hook.provider ?? '')!.pull_requests
+    return { attempt: (signal) => comments.write(api, place, content, signal) }
   }
 
   return {

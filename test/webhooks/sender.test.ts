@@ -1,4 +1,10 @@
+import { createServer, type AddressInfo } from 'node:net'
 import { expect, it } from 'vitest'
+import { createSmtpMail } from '#server/platform/mail/smtp'
+import { createGuardedClient } from '#server/platform/outbound/client'
+import { createDial } from '#server/platform/outbound/dial'
+import { createOutboundPolicy } from '#server/platform/outbound/policy'
+import { createForgeCalls } from '#server/webhooks/forge-calls'
 import type { DeliveryRow } from '#server/webhooks/deliveries'
 import { createSender } from '#server/webhooks/sender'
 
@@ -44,4 +50,65 @@ it('a receiver is known to hang by all requests of one delivery together', async
   await sender.stop()
   expect(put_off).toEqual([['whk_1', 10]])
   expect(updated.map(({ duration_ms }) => duration_ms)).toEqual([44_000])
+})
+
+it('a stop waits for no receiver that hangs, and what it cut off is due at the next start', async () => {
+  const reached = new Set<string>()
+  const all = Promise.withResolvers<void>()
+  const listen = async (greeting: string) => {
+    const server = createServer((socket) => {
+      socket.on('error', () => {}).write(greeting)
+      socket.once('data', (bytes) => {
+        reached.add(String(bytes).split(' ')[0]!)
+        if (reached.size === 3) all.resolve()
+      })
+    })
+    await new Promise<void>((listening) => server.listen(0, '127.0.0.1', listening))
+    return { port: (server.address() as AddressInfo).port, close: () => server.close() }
+  }
+  const [web, post] = [await listen(''), await listen('220 test ESMTP\r\n')]
+  const policy = createOutboundPolicy({ allowed_private_hosts: ['127.0.0.1'] })
+  const client = createGuardedClient(policy)
+  const clock = { now: Date.now, iso: () => new Date().toISOString(), monotonic_ms: () => performance.now() }
+  const request = { url: `http://127.0.0.1:${web.port}/`, headers: {}, body: 'x' } as const
+  const call = createForgeCalls({ client, clock })
+  const requests: Record<string, unknown> = {
+    hook: { ...request, method: 'POST' },
+    mail: { mail: { to: 'ada@example.com', subject: 'x', text: 'x' } },
+    forge: {
+      attempt: async (signal: AbortSignal) => (await call({ ...request, method: 'PUT' }, signal)).attempt,
+    },
+  }
+  const rows = Object.keys(requests).map((id) => ({ id, webhook_id: id, attempts: 0 }) as DeliveryRow)
+  const updated: DeliveryRow[] = []
+  const sender = createSender({
+    clock,
+    client,
+    payerOf: (id: string) => id,
+    mail: () =>
+      createSmtpMail({
+        isConfigured: () => true,
+        settings: () => ({
+          ...{ host: '127.0.0.1', port: post.port, security: 'none', from: 'portreeve@example.com' },
+        }),
+        dial: createDial(policy),
+      }),
+    deliveries: {
+      due: () => rows.splice(0),
+      nextDue: () => null,
+      mendAhead: () => undefined,
+      update: (next: DeliveryRow) => updated.push(next),
+      putOff: () => undefined,
+    },
+    requestOf: ({ id }: DeliveryRow) => requests[id],
+    ended: () => undefined,
+    stop_ms: 0,
+  } as unknown as Parameters<typeof createSender>[0])
+  sender.start()
+  await all.promise
+  await sender.stop()
+  expect([...reached].sort()).toEqual(['EHLO', 'POST', 'PUT'])
+  expect(updated).toEqual([])
+  await client.close()
+  for (const { close } of [web, post]) close()
 })

@@ -2,8 +2,11 @@
 export interface Mail {
   /** Whether a server is configured; without one nothing can be sent. */
   isConfigured(): boolean
-  /** Sends one message. Throws MailError with a sentence that says what the server answered. */
-  send(message: MailMessage): Promise<void>
+  /**
+   * Sends one message. Throws MailError with a sentence that says what the server answered.
+   * @param signal ends it, whatever of it the server has taken by then.
+   */
+  send(message: MailMessage, signal?: AbortSignal): Promise<void>
   close(): Promise<void>
 }
 

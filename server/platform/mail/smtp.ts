@@ -1,3 +1,4 @@
+import { addAbortSignal } from 'node:stream'
 import type { createTransport, Transporter } from 'nodemailer'
 import { redactor } from '#server/kernel/redact'
 import type { Dial } from '#server/platform/outbound/outbound'
@@ -94,7 +95,7 @@ export function createSmtpMail(options: SmtpMailOptions): Mail {
     })
   return {
     isConfigured,
-    async send(message) {
+    async send(message, signal) {
       const smtp = settings()
       if (!smtp)
         throw new MailError(
@@ -106,7 +107,9 @@ export function createSmtpMail(options: SmtpMailOptions): Mail {
       let transport: Transporter | undefined
       let timer: NodeJS.Timeout | undefined
       try {
-        const socket = await dial(smtp.host, smtp.port, { timeout_ms: TIMEOUT_MS })
+        const ends = signal ? { signal } : {}
+        const socket = await dial(smtp.host, smtp.port, { timeout_ms: TIMEOUT_MS, ...ends })
+        if (signal) addAbortSignal(signal, socket)
         timer = setTimeout(() => socket.destroy(new Error('The message took too long.')), message_ms)
         transport = transportFor(create, smtp, socket)
         await transport.sendMail({
