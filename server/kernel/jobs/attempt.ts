@@ -9,7 +9,7 @@ export interface AttemptLimits {
   name: string
   timeout_ms: number
   /** Waiting for a place in it does not count as time of the step. */
-  pool?: Pool | undefined
+  pool?: Pick<Pool, 'acquire'> | undefined
   /** Whose place it is; null for the platform's own. */
   project_id: string | null
   /** Ends the attempt from outside: cancel, or the end of the process. */
@@ -37,9 +37,12 @@ function settle(work: Promise<void>, signal: AbortSignal): Promise<void> {
   })
 }
 
-/** Runs work once, with a place in its pool, a time limit, and a signal that tells it to stop. */
+/**
+ * Runs work once, with a place in its pool, a time limit, and a signal that tells it to stop.
+ * @param work may leave its place before it ends.
+ */
 export async function attempt(
-  work: (signal: AbortSignal) => Promise<void>,
+  work: (signal: AbortSignal, leavePlace: () => void) => Promise<void>,
   limits: AttemptLimits,
 ): Promise<AttemptEnd> {
   const { stop, pool, timeout_ms } = limits
@@ -55,7 +58,7 @@ export async function attempt(
     controller.abort(new Error('The time limit is over.'))
   }, timeout_ms)
   try {
-    await settle((async () => work(controller.signal))(), controller.signal)
+    await settle((async () => work(controller.signal, () => place?.()))(), controller.signal)
     return { kind: 'done' }
   } catch (error) {
     if (stop.aborted) return { kind: 'interrupted' }

@@ -48,7 +48,7 @@ export class Fatal extends Error {
 
 /**
  * Thrown by a step that is to begin anew later, as often as it says so: no failure, and none of its attempts.
- * While it waits, its place in a pool is free.
+ * While it waits, its places in a pool and among all jobs are free.
  */
 export class Later extends Error {
   readonly after_ms: number
@@ -69,6 +69,11 @@ export interface StepContext<P, S> {
   readonly attempt: number
   readonly log: Log
   save(): void
+  /**
+   * Gives the place in its pool, and that among all jobs, to others: what is left of the step is to wait for somebody
+   * else, who may take as long as they like.
+   */
+  leavePlace(): void
   /** Marks the step as not needed, with the reason for the log. */
   skip(): void
 }

@@ -5,7 +5,8 @@ import type { JobsOptions } from './options.ts'
 import { createPool, type Pool } from './pool.ts'
 import { createJobRepository, type JobRepository } from './repository.ts'
 import { afterEnd, createExecution, type Execution } from './run.ts'
-import { createTenants, placesOfOne } from './tenants.ts'
+import { countPlaces } from './places.ts'
+import { createTenants } from './tenants.ts'
 
 export type { JobsOptions } from './options.ts'
 
@@ -49,6 +50,7 @@ export interface Jobs {
   idle(): Promise<void>
 }
 
+/** Jobs that do something at once. */
 const MAX_RUNNING = 64
 /** After a fault of the runner or the database, e.g. a full disk, work is tried again this much later. */
 const RETRY_MS = 5000
@@ -126,7 +128,7 @@ export function createJobs(options: JobsOptions): Jobs {
       job.id,
       defined.steps.map((step) => step.name),
     )
-    const execution = createExecution({ ...options, pause, repository, pools }, defined, job)
+    const execution = createExecution({ ...options, pause, repository, pools, waits: wakeSoon }, defined, job)
     running.set(job.id, execution)
     void execution.done.then(
       () => {
@@ -152,24 +154,18 @@ export function createJobs(options: JobsOptions): Jobs {
     }
   }
 
-  const most = options.max_running ?? MAX_RUNNING
-  /** Whether a project has so many jobs under way, waiting ones too, that others would have none. */
-  const isFull = (project: string | null) =>
-    project !== null &&
-    tenants.others(project) &&
-    [...running.values()].filter(({ project_id }) => project_id === project).length >= placesOfOne(most)
-
   /** Starts what may run of one look at the queue; true when jobs of a project had to stay behind. */
   const startSome = (): boolean => {
-    const free = most - running.size
-    if (free <= 0) return false
-    const projects = new Set([...running.values()].map(({ project_id }) => project_id))
-    const full = [...projects].filter((project) => project !== null && isFull(project)) as string[]
+    const places = countPlaces(options.max_running ?? MAX_RUNNING, tenants, running.values())
+    if (places.free() <= 0) return false
     let stayed = false
-    for (const job of repository.runnable(free, full)) {
-      if (isFull(job.project_id)) stayed = true
-      else if (repository.setStatus(job.id, 'queued', 'running', clock.iso()))
+    for (const job of repository.runnable(places.free(), places.full())) {
+      if (places.isFull(job.project_id)) stayed = true
+      else if (repository.setStatus(job.id, 'queued', 'running', clock.iso())) {
         launch({ ...job, status: 'running' })
+        const execution = running.get(job.id)
+        if (execution) places.add(execution)
+      }
     }
     return stayed
   }
@@ -184,6 +180,17 @@ export function createJobs(options: JobsOptions): Jobs {
       void pause(RETRY_MS, stopping.signal).then(wake)
     }
     if (running.size === 0) for (const resolve of idlers.splice(0)) resolve()
+  }
+
+  let is_waking = false
+  /** Looks once for however many jobs have begun to wait. */
+  const wakeSoon = () => {
+    if (is_waking) return
+    is_waking = true
+    setImmediate(() => {
+      is_waking = false
+      wake()
+    })
   }
 
   return {

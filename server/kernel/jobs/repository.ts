@@ -61,11 +61,11 @@ export function createJobRepository(db: Db) {
     /** Projects that jobs are of. */
     projects: () => db.sql('SELECT DISTINCT project_id FROM jobs').pluck().all() as (string | null)[],
     /**
-     * The oldest queued job of each lane in which nothing runs, but none of these projects. One
+     * The oldest queued job of each lane in which nothing runs, but none of these projects, null for the platform. One
      * that needs several lanes begins once it is the oldest in all of them: it holds none while it
      * waits, so that no two can wait for each other.
      */
-    runnable: (limit: number, without: readonly string[] = []) =>
+    runnable: (limit: number, without: readonly (string | null)[] = []) =>
       db
         .sql(
           `SELECT * FROM jobs j WHERE status = 'queued' AND ${IS_OPEN('j')}
@@ -77,7 +77,7 @@ export function createJobRepository(db: Db) {
            WHERE o.job_id = j.id AND ${IS_AHEAD})
        ORDER BY rowid LIMIT @limit`,
         )
-        .all({ limit, without: JSON.stringify(without) }) as JobRow[],
+        .all({ limit, without: JSON.stringify(without.map((project) => project ?? '')) }) as JobRow[],
     setStatus(
       id: string,
       from: JobStatus,

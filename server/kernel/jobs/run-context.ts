@@ -9,6 +9,8 @@ export interface Surroundings extends Omit<JobsOptions, 'pools' | 'pause'> {
   pools: ReadonlyMap<string, Pool>
   /** Waits between attempts; returns early when the signal aborts. */
   pause(duration_ms: number, signal: AbortSignal): Promise<void>
+  /** Hears that a job has begun to wait, so that another one may take its place. */
+  waits(): void
 }
 
 /** What the parts of one execution share. */
@@ -23,6 +25,8 @@ export interface Run {
   stop: AbortController
   /** Ends undoing as well. */
   suspension: AbortController
+  /** Whether all that it does is wait: for a place in a pool, for its time, or for somebody else. */
+  is_waiting: boolean
 }
 
 export const redactIn = (definition: JobDefinition, job: JobRow, text: string): string =>
@@ -57,6 +61,7 @@ export function contextOf(run: Run, attempts: number): StepContext<any, any> & {
     skip: () => {
       context.skipped = true
     },
+    leavePlace: () => {},
   }
   return context
 }

@@ -5,12 +5,15 @@ import type { Outcome, Step, StepStatus } from './definition.ts'
 import { redacting } from '../log.ts'
 import { createOutages, WAIT_LIMIT_MS } from './outages.ts'
 import { contextOf, evaluate, redactIn, type Run, saveState, type Surroundings } from './run-context.ts'
+import { beginWaiting, waitingPool, whileWaiting } from './waiting.ts'
 
 /** One job under way. */
 export interface Execution {
   /** Resolves when the job ended or was left to the next process; rejects when the runner itself failed. */
   done: Promise<void>
   project_id: string | null
+  /** Whether it does nothing but wait, for which it needs no place. */
+  isWaiting(): boolean
   cancel(): void
   /** Stops the current step and leaves the job to the next process. */
   suspend(): void
@@ -51,10 +54,12 @@ export function createExecution(around: Surroundings, definition: JobDefinition,
     state: JSON.parse(job.state) as unknown,
     stop: new AbortController(),
     suspension: new AbortController(),
+    is_waiting: false,
   }
   return {
     done: execute(run),
     project_id: job.project_id,
+    isWaiting: () => run.is_waiting,
     cancel: () => run.stop.abort(CANCELLED),
     suspend() {
       run.suspension.abort(SUSPENDED)
@@ -203,17 +208,21 @@ async function runStep(
     around.fault?.(point, 'before')
     const context = contextOf(run, attempts)
     let entered_ms = around.clock.monotonic_ms()
-    const work = (signal: AbortSignal) => {
+    const work = (signal: AbortSignal, leave: () => void) => {
       entered_ms = around.clock.monotonic_ms()
-      return CALLS.run(`${point} ${job.subject}`, () => step.run(Object.assign(context, { signal })))
+      const leavePlace = () => beginWaiting(run, leave)
+      return CALLS.run(`${point} ${job.subject}`, () =>
+        step.run(Object.assign(context, { signal, leavePlace })),
+      )
     }
     const ended = await attempt(work, {
       name: step.name,
       timeout_ms: step.timeout_ms ?? TIMEOUT_MS,
-      pool: step.pool ? around.pools.get(step.pool) : undefined,
+      pool: step.pool ? waitingPool(run, step.pool) : undefined,
       project_id: job.project_id,
       stop: stop.signal,
     })
+    run.is_waiting = false
     if (ended.kind === 'done') {
       around.fault?.(point, 'after')
       const next_begun = order.has_next && !stop.signal.aborted
@@ -222,7 +231,7 @@ async function runStep(
       return { kind: 'finished', next_begun }
     }
     if (ended.kind === 'failed' && ended.error instanceof Later)
-      await around.pause(ended.error.after_ms, stop.signal)
+      await whileWaiting(run, around.pause(ended.error.after_ms, stop.signal))
     else if (ended.kind === 'failed') {
       const verdict = evaluate(run, ended.error)
       const again =
