@@ -7,6 +7,11 @@ import type { HttpCall } from './schema.ts'
 import type { Tail } from './tail.ts'
 
 const MOST_ANSWER = 4096
+/**
+ * A call holds its place among the runs of everybody for so long: after that it costs nothing but a connection, and
+ * whoever answers it decides when it ends.
+ */
+const CALL_HOLDS_MS = 60_000
 
 /** What a command in the image of an app came to. */
 export interface CommandResult {
@@ -61,6 +66,10 @@ export interface AttemptOptions {
   purpose: string
   /** Takes what a command prints, so that it is there also when the command is ended from outside. */
   tail: Tail
+  /** Gives the place of the run to others, while it goes on. */
+  leavePlace(): void
+  /** How long a call holds its place. Default 60,000. */
+  call_holds_ms?: number
 }
 
 /** Why a command did not succeed; null when it did. */
@@ -110,6 +119,7 @@ async function call(
   ports: ExecutionPorts,
   secrets: Secrets,
   job: CronJobRow,
+  { leavePlace, call_holds_ms = CALL_HOLDS_MS }: AttemptOptions,
   signal: AbortSignal,
 ): Promise<Attempt> {
   const failed = (error: string, timed_out = false): Attempt => ({
@@ -122,6 +132,7 @@ async function call(
     truncated: false,
   })
   const { headers = {}, body } = openRequest(secrets, job)
+  const long = setTimeout(leavePlace, call_holds_ms)
   try {
     const answer = await ports.client.send(job.url!, {
       method: job.method as HttpCall['method'],
@@ -150,6 +161,8 @@ async function call(
     return error.code === 'timeout'
       ? failed(`The address did not answer within ${job.timeout_s} seconds.`, true)
       : failed(error.message)
+  } finally {
+    clearTimeout(long)
   }
 }
 
@@ -161,4 +174,4 @@ export const execute = (
   options: AttemptOptions,
   signal: AbortSignal,
 ): Promise<Attempt> =>
-  job.command === null ? call(ports, secrets, job, signal) : runCommand(ports, job, options, signal)
+  job.command === null ? call(ports, secrets, job, options, signal) : runCommand(ports, job, options, signal)

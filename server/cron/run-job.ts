@@ -1,7 +1,7 @@
 import type { Clock } from '#server/kernel/clock'
 import { ApiError } from '#server/kernel/errors'
 import type { Events } from '#server/kernel/events'
-import { defineJob, Fatal, type JobDefinition, Later } from '#server/kernel/jobs/definition'
+import { defineJob, Fatal, type JobDefinition, Later, type StepContext } from '#server/kernel/jobs/definition'
 import type { Log } from '#server/kernel/log'
 import { type Secrets, SecretUnreadableError } from '#server/kernel/secrets'
 import { type Mark, markNow, sinceMark } from '#server/kernel/stopwatch'
@@ -102,15 +102,15 @@ export function runJob({
     run: CronRunRow,
     job: CronJobRow,
     purpose: string,
-    signal: AbortSignal,
-    log: Log,
+    { signal, log, leavePlace }: Pick<StepContext<RunPayload, RunState>, 'signal' | 'log' | 'leavePlace'>,
   ): Promise<Attempt> {
     const tail = createTail(MOST_OUTPUT)
     const keep = (change: Parameters<CronRepository['changeRun']>[1]) => {
       repository.changeRun(run.id, change)
       repository.boundOutput(job.id, MOST_KEPT)
     }
-    const told = await execute(ports, secrets, job, { purpose, tail }, signal).catch((fault: unknown) => {
+    const options = { purpose, tail, leavePlace }
+    const told = await execute(ports, secrets, job, options, signal).catch((fault: unknown) => {
       if (!signal.aborted) return failedBy(fault, log)
       const { output, truncated } = tail.end()
       keep({ output, truncated: Number(truncated) })
@@ -136,7 +136,8 @@ export function runJob({
         pool: 'cron',
         attempts: 1,
         timeout_ms: STEP_LIMIT_MS,
-        async run({ payload, state, signal, save, log }) {
+        async run(context) {
+          const { payload, state, save } = context
           const purpose = purposeOf(payload.run_id)
           const run = repository.run(payload.run_id)
           const job = run && repository.find(run.cron_job_id)
@@ -161,7 +162,7 @@ export function runJob({
               error: null,
               started_at: run.started_at ?? clock.iso(),
             })
-            const told = await attempt(run, job, purpose, signal, log)
+            const told = await attempt(run, job, purpose, context)
             timed_out = told.timed_out
             error = told.error
           }
