@@ -5,6 +5,7 @@ import { compileNetworks } from '#server/kernel/networks'
 import { peerOf } from '#server/identity/login-limit'
 import { oneAfterAnother } from './one-after-another.ts'
 import { plainAddress } from './request.ts'
+import { endSmallPieces } from './whole-pieces.ts'
 
 /**
  * What a connection may take its time for. The whole request has an hour, since an upload of gigabytes may
@@ -57,8 +58,8 @@ export function holdConnections(
 const limited = new WeakSet<Server>()
 
 /**
- * Ends connections that send their headers too slowly, or nothing at all, and bounds how many there are, for every
- * HTTP server of this process that listens from now on. Nitro makes its server itself and hands it to nobody; Node tells of it
+ * Ends connections that send their headers too slowly, or nothing at all, or bodies in crumbs, and bounds how many there
+ * are, for every HTTP server of this process that listens from now on. Nitro makes its server itself and hands it to nobody; Node tells of it
  * just before it listens, when all limits can still be set.
  */
 export function limitConnections(): void {
@@ -71,11 +72,13 @@ export function limitConnections(): void {
     holdConnections(server, { ...MOST, isOwn: isOfThisMachine })
     const serve = server.listeners('request') as RequestListener[]
     server.removeAllListeners('request')
-    server.on(
-      'request',
-      oneAfterAnother((req, res) => {
-        for (const listener of serve) listener.call(server, req, res)
-      }),
-    )
+    const inTurn = oneAfterAnother((req, res) => {
+      for (const listener of serve) listener.call(server, req, res)
+    })
+    server.on('request', (req, res) => {
+      // From its beginning: the body of a request that waits for those before it is cut into pieces already.
+      endSmallPieces(req)
+      inTurn(req, res)
+    })
   })
 }

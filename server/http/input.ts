@@ -4,6 +4,7 @@ import { type Readable, Transform } from 'node:stream'
 import type { H3Event } from 'h3'
 import type * as v from 'valibot'
 import { ApiError, badRequest } from '#server/kernel/errors'
+import { gathered } from '#server/kernel/gathered'
 import { JsonError, parseForeignJson } from '#server/kernel/json'
 
 /** Largest JSON body. Source: api.md "Conventions". */
@@ -105,7 +106,7 @@ export function readBytes(
 ): Promise<Buffer> {
   if (Number(request.headers['content-length'] ?? 0) > limit) return Promise.reject(tooLarge(limit))
   return new Promise((resolve, reject) => {
-    const chunks: Buffer[] = []
+    const body = gathered()
     let size = 0
     const settle = (act: () => void) => {
       clearTimeout(timer)
@@ -118,7 +119,7 @@ export function readBytes(
         reject(error)
       })
     const timer = setTimeout(() => fail(tooSlow()), timeout_ms)
-    const onEnd = () => settle(() => resolve(Buffer.concat(chunks)))
+    const onEnd = () => settle(() => resolve(body.bytes()))
     const onBroken = () => fail(badRequest('The body ended before it was complete.'))
     const onData = (chunk: Buffer) => {
       size += chunk.length
@@ -128,7 +129,7 @@ export function readBytes(
       } catch (error) {
         return fail(error)
       }
-      chunks.push(chunk)
+      body.add(chunk)
     }
     request.on('data', onData).once('end', onEnd).once('error', onBroken).once('aborted', onBroken)
   })
