@@ -1,11 +1,23 @@
+/** Twice as long as the address of an app may be. What a forge tells may be megabytes, for each of hundreds of apps. */
+const LONGEST = 4096
+
+/** An expression takes the square of the number of slashes in the middle. */
+function withoutSlashes(path: string): string {
+  let [from, to] = [0, path.length]
+  while (path[from] === '/') from += 1
+  while (to > from && path[to - 1] === '/') to -= 1
+  return path.slice(from, to)
+}
+
 /** `host/owner/name` without scheme, user, port and `.git`; undefined when it is no address. */
 export function placeOf(address: string): string | undefined {
+  if (address.length > LONGEST) return undefined
   const scp = /^(?:[^@/]+@)?([^:/]+):(?!\/\/)(.+)$/.exec(address)
   const parsed = scp ? null : URL.parse(address)
   const host = scp?.[1] ?? parsed?.hostname
   const path = scp?.[2] ?? parsed?.pathname
   if (!host || !path) return undefined
-  const name = path.replace(/^\/+|\/+$/g, '').replace(/\.git$/i, '')
+  const name = withoutSlashes(path).replace(/\.git$/i, '')
   return name ? `${host.toLowerCase()}/${name}` : undefined
 }
 

@@ -107,4 +107,8 @@ describe('one repository', () => {
     ['https://github.com/team/shop', 'https://gitlab.com/team/shop', false],
     ['https://github.com/team/shop', 'not an address', false],
   ])('%s and %s: %s', (git_url, told, same) => expect(isSameRepository(git_url, [told])).toBe(same))
+  it('an address of a million slashes, which somebody tells to hold up everybody, is none', () => {
+    const told = `https://git.example.com/team${'/'.repeat(1_000_000)}shop`
+    expect(isSameRepository('https://git.example.com/team/shop', [told, `${told}.git`])).toBe(false)
+  })
 })
