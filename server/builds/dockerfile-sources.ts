@@ -1,4 +1,5 @@
 import { DockerfileParser, type Instruction } from 'dockerfile-ast'
+import { withoutCacheMounts } from '#server/platform/engine/build/cache-mounts'
 import { plainDirectives } from './dockerfile-directives.ts'
 import { createExpansionMeter } from './dockerfile-expansion.ts'
 import { type Extent, outsideHeredocs } from './dockerfile-heredocs.ts'
@@ -197,14 +198,31 @@ export function dockerfileSources(
 ): DockerfileSources {
   const { text, directives } = plainDirectives(dockerfile)
   const { escape, syntax } = directives
-  const { read, is_too_long, is_overgrown } = readLines(text, escape, build_args)
-  const sources: DockerfileSources = {
-    addresses: [],
-    images: [],
-    unclear: [],
-    is_overgrown,
+  // A builder without cache mounts gets another text.
+  const texts = new Set([text, withoutCacheMounts(text)])
+  const found = [...texts].map((one) => readText(one, escape, build_args))
+  const all = (key: 'addresses' | 'images' | 'unclear') => [...new Set(found.flatMap((one) => one[key]))]
+  return {
+    addresses: all('addresses'),
+    images: all('images'),
+    unclear: all('unclear'),
+    is_overgrown: found.some((one) => one.is_overgrown),
     ...(syntax ? { frontend: syntax } : {}),
     text,
+  }
+}
+
+function readText(
+  text: string,
+  escape: string,
+  build_args: Readonly<Record<string, string>>,
+): Omit<DockerfileSources, 'frontend' | 'text'> {
+  const { read, is_too_long, is_overgrown } = readLines(text, escape, build_args)
+  const sources = {
+    addresses: [] as string[],
+    images: [] as string[],
+    unclear: [] as string[],
+    is_overgrown,
   }
   const values = new Map<string, Set<string>>(OF_PLATFORM.map(([name, value]) => [name, new Set([value])]))
   const addValue = (name: string, value: string) =>
@@ -247,12 +265,5 @@ export function dockerfileSources(
       if (kind === 'unclear') sources.unclear.push(word)
     }
   }
-  return unique(sources)
+  return sources
 }
-
-const unique = (sources: DockerfileSources): DockerfileSources => ({
-  ...sources,
-  addresses: [...new Set(sources.addresses)],
-  images: [...new Set(sources.images)],
-  unclear: [...new Set(sources.unclear)],
-})

@@ -160,6 +160,18 @@ describe('what the engine fetches for a Dockerfile', () => {
     expect(images(`FROM b\n${hidden}`)).toContain('cafe')
     expect(images(`FROM b\n${hidden}\n${'#\n'.repeat(40_000)}`)).toContain('cafe')
   })
+  it('is told of the text without cache mounts too, which is what a builder gets that knows none', () => {
+    const added = read(`FROM a\nRUN \`\n--mount=type=cache ADD ${INSIDE} /x`)
+    expect(added.addresses).toEqual([INSIDE])
+    const copied = '--mount=type=cache COPY --from=10.0.0.1:5000/x / /'
+    expect(read(`# escape=\`\nFROM a\nRUN \\\n${copied}`).images).toContain('10.0.0.1:5000/x')
+    // The line of the mount is empty then, and the next one goes on with RUN.
+    for (const end of ['', '  ', '\t'])
+      expect(read(`FROM b\nRUN \\\n--mount=type=cache${end}\nFROM a AS cafe\nFROM cafe`).images).toContain(
+        'cafe',
+      )
+    expect(read('FROM a AS cafe\nRUN --mount=type=cache,target=/x true\nFROM cafe').images).toEqual(['a'])
+  })
   it.each([
     '# syntax=evil/x',
     '#syntax = evil/x',

@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { pack, type Pack } from 'tar-stream'
 import { createPace } from '#server/kernel/pace'
 import { buildQuery } from './buildkit.ts'
+import { withoutCacheMounts } from './cache-mounts.ts'
 import { type ContextEntry, openContextFile, walkContext } from './context.ts'
 import { buildError } from './failure.ts'
 import type { Connection } from '../connection.ts'
@@ -82,19 +83,6 @@ export async function buildClassic(
   }
   return image_id
 }
-
-/** What may stand between the flags of an instruction: white space, and ends of lines that go on. */
-const GAP = '(?:[ \\t]|[\\\\`][ \\t]*\\r?\\n)+'
-/** `RUN` at the beginning of a line, with its flags. */
-const FLAGS_OF_RUN = new RegExp(`^[ \\t]*(?:ONBUILD[ \\t]+)*RUN(?:${GAP}--\\S+)+`, 'gim')
-const CACHE_MOUNT = new RegExp(`(${GAP})--mount=(?:\\S*,)?type=cache(?:,\\S*)?(?!\\S)`, 'gi')
-
-/**
- * A Dockerfile without its cache mounts. They are whole words among the flags of `RUN`, and nothing
- * else is touched: whatever the rest is put together to had to be read before the build.
- */
-export const withoutCacheMounts = (dockerfile: string): string =>
-  dockerfile.replace(FLAGS_OF_RUN, (flags) => flags.replace(CACHE_MOUNT, '$1'))
 
 /**
  * Cache mounts only save time, so the builder that does not know them goes without; a secret mount
