@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto'
 import { setImmediate } from 'node:timers/promises'
+import { secretPartsOf } from './secret-parts.ts'
 import { inOnePiece, inPieces, type Steps } from './steps.ts'
 import {
   createTextMatcher,
@@ -49,26 +50,73 @@ function* encoded(secret: string): Generator<string> {
     }
   }
 }
-function* formsOfText(text: string): Generator<string> {
+/**
+ * Characters of secrets that are looked for as all languages write them; further ones as JavaScript does. Of a
+ * megabyte of signs that each is written in six others the forms would take seconds.
+ */
+const MOST_WRITTEN = 65_536
+/** Passwords and the like that are part of secrets and are looked for by themselves. */
+const MOST_PARTS = 1_000
+
+/** As JSON of other languages writes a character. */
+const escaped = (text: string, characters: RegExp, hex = (code: string) => code): string =>
+  text.replace(characters, (one) => `\\u${hex(one.charCodeAt(0).toString(16).padStart(4, '0'))}`)
+const upper = (text: string) => text.toUpperCase()
+const lowerHex = (text: string) => text.replace(/%[0-9A-F]{2}/g, (one) => one.toLowerCase())
+
+/** A text within JSON: as JavaScript, Go and Ruby, Python, PHP, and .NET write it. */
+function jsonForms(json: string): string[] {
+  const ascii = escaped(json, /[\u0080-\uffff]/g)
+  return [
+    escaped(json, /[<>&\u2028\u2029]/g),
+    ascii,
+    ascii.replaceAll('/', '\\/'),
+    json.replaceAll('/', '\\/'),
+    escaped(json.replaceAll('\\"', '"'), /["&'+<>`\u007f-\uffff]/g, upper),
+  ]
+}
+/** A text within an address or a form: what is left as it is, and how the rest is written, differs by language. */
+function urlForms(text: string, url: string): string[] {
+  const strict = url.replace(/[!'()*]/g, (one) => `%${upper(one.charCodeAt(0).toString(16))}`)
+  const form = new URLSearchParams([['', text]]).toString().slice(1)
+  const usual = [url, strict, form, strict.replaceAll('%2F', '/')]
+  return [...usual, ...usual.map(lowerHex)]
+}
+/** @param isEvery whether there is room for the forms of all languages. */
+function* formsOfText(text: string, isEvery: boolean): Generator<string> {
   yield text
-  const [url, json] = [encodeURIComponent(text), JSON.stringify(text).slice(1, -1)]
-  if (url !== text) yield url
-  if (json !== text) yield json
   yield* encoded(text)
+  // Of most there is one form, whatever writes it.
+  if (/^[\w.-]*$/.test(text)) return
+  const [url, json] = [encodeURIComponent(text), JSON.stringify(text).slice(1, -1)]
+  const others = isEvery ? [...urlForms(text, url), ...jsonForms(json)] : []
+  for (const form of new Set([url, json, ...others])) if (form !== text) yield form
 }
 
 /**
  * All that is looked for of some secrets. Shorter values would blot out ordinary words. Made while it is gone
- * through, since together they are some ten times as long as the secrets.
+ * through, since together they are many times as long as the secrets.
  */
 function* formsOf(secrets: ReadonlySet<string>): Generator<string> {
   let lines_left = MOST_ENCODED_LINES
+  let written_left = MOST_WRITTEN
+  let parts_left = MOST_PARTS
+  function* formsWithin(text: string): Generator<string> {
+    if (text.length < SHORTEST) return
+    written_left -= text.length
+    yield* formsOfText(text, written_left >= 0)
+  }
   for (const secret of secrets) {
-    if (secret.length >= SHORTEST) yield* formsOfText(secret)
+    yield* formsWithin(secret)
+    for (const part of parts_left > 0 ? secretPartsOf(secret) : []) {
+      yield* formsWithin(part)
+      parts_left -= 1
+      if (parts_left === 0) break
+    }
     if (!secret.includes('\n')) continue
     for (const line of secret.split('\n')) {
       if (line.length < SHORTEST) continue
-      if (lines_left > 0) yield* formsOfText(line)
+      if (lines_left > 0) yield* formsWithin(line)
       else yield line
       lines_left -= 1
     }

@@ -40,6 +40,41 @@ describe('a known secret never stands in a line', () => {
       expect(redact(base64(`oauth2:${SECRET}${after}`))).toContain('[redacted]')
   })
 
+  it.each([
+    ['JSON of Go', String.raw`p\u0026ss\u003cw\u003e/é+'q\" !(x)*~z`],
+    ['JSON of Python', String.raw`p&ss<w>/\u00e9+'q\" !(x)*~z`],
+    ['JSON of PHP', String.raw`p&ss<w>\/\u00e9+'q\" !(x)*~z`],
+    ['JSON of .NET', String.raw`p\u0026ss\u003Cw\u003E/\u00E9\u002B\u0027q\u0022 !(x)*~z`],
+    ['an address of Python', 'p%26ss%3Cw%3E/%C3%A9%2B%27q%22%20%21%28x%29%2A~z'],
+    ['an address of PHP', 'p%26ss%3Cw%3E%2F%C3%A9%2B%27q%22%20%21%28x%29%2A~z'],
+    ['an address in lower case', 'p%26ss%3cw%3e%2f%c3%a9%2b%27q%22%20%21%28x%29%2a~z'],
+    ['a form', 'p%26ss%3Cw%3E%2F%C3%A9%2B%27q%22+%21%28x%29*%7Ez'],
+  ])('as it is written in %s', (_form, text) => {
+    expect(redactor([`p&ss<w>/é+'q" !(x)*~z`])(`{"url":"${text}"}`)).toBe('{"url":"[redacted]"}')
+  })
+
+  it.each([
+    [
+      'an address',
+      'postgres://shop:s3cret%2Fpass@db.example.com:5432/shop?sslmode=require&pool=5',
+      's3cret%2Fpass',
+    ],
+    ['an address, decoded', 'postgres://shop:s3cret%2Fpass@db.example.com/shop', 's3cret/pass'],
+    ['an address without a user', 'redis://:s3cretpass@cache:6379', 's3cretpass'],
+    ['settings of a driver', 'Server=db;User Id=shop;Password=s3cretpass;Encrypt=true', 's3cretpass'],
+    ['settings of libpq', `host=db user=shop password='s3cret pass'`, 's3cret pass'],
+    ['a file of variables', 'LOG_LEVEL=debug\nDB_PASSWORD=s3cretpass\n', 's3cretpass'],
+    ['a document', '{"type":"account","keys":[{"client_secret":"s3cretpass"}]}', 's3cretpass'],
+    ['a header', 'Bearer s3cretpass', 's3cretpass'],
+    ['basic authentication', `Basic ${base64('shop:s3cretpass')}`, 's3cretpass'],
+  ])('nor the password that is part of %s', (_what, secret, password) => {
+    const mask = redactor([secret])
+    expect(mask(`password: ${password}, user: shop`)).toBe('password: [redacted], user: shop')
+    expect(mask('Server=db LOG_LEVEL account require')).toBe(
+      'Server=db LOG_LEVEL account require',
+    )
+  })
+
   it('line by line when it has several', () => {
     expect(redactor(['first line\nsecond line'])('second line')).toBe('[redacted]')
   })
