@@ -1,4 +1,5 @@
 import { firstBytes } from '#server/kernel/first-bytes'
+import { CUT_MARK, redactor } from '#server/kernel/redact'
 import type { Secrets } from '#server/kernel/secrets'
 import type { GuardedClient } from '#server/platform/outbound/client'
 import { OutboundError } from '#server/platform/outbound/outbound'
@@ -143,17 +144,17 @@ async function call(
     })
     const { text, truncated } = await beginningOf(answer.body)
     const ok = answer.status < 400
-    const shown = await ports.redact(job.app_id, text)
+    // The beginning of a secret where it was cut off would not be known as one.
+    const kept = truncated ? `${text}${CUT_MARK}` : text
+    const hidden = [...Object.values(headers), ...(body ? [body] : [])]
+    const shown = redactor(hidden)(await ports.redact(job.app_id, kept))
     return {
       ok,
       timed_out: false,
       exit_code: null,
       http_status: answer.status,
       error: ok ? null : `The address answered ${answer.status}.`,
-      output: Object.values(headers).reduce(
-        (rest, value) => (value.length >= 8 ? rest.replaceAll(value, '[redacted]') : rest),
-        shown,
-      ),
+      output: shown,
       truncated,
     }
   } catch (error) {
