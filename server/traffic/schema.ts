@@ -21,7 +21,9 @@ export const AccessRequest = v.pipe(
     host: v.pipe(v.string(), v.examples(['shop.example.com'])),
     path: v.pipe(
       v.string(),
-      v.description('Path and query, at most 1 KiB; values that look like secrets are masked.'),
+      v.description(
+        'Path and query, at most 1 KiB; secrets of the app and values that look like secrets are masked.',
+      ),
       v.examples(['/orders?page=2']),
     ),
     version: v.pipe(v.string(), v.examples(['HTTP/2.0'])),

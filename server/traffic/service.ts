@@ -6,12 +6,13 @@ import { escapeControl, type Log } from '#server/kernel/log'
 import { mapInPieces } from '#server/kernel/pace'
 import type { EdgeRequest, Ingress } from '#server/platform/ingress/ingress'
 import { createAccessFiles } from './access-files.ts'
+import { createMasks, type MaskOptions } from './masks.ts'
 import { redactTarget } from './redact-target.ts'
 import { createTrafficSamples } from './samples.ts'
 import type { LogLine } from '#server/runtime-logs/schema'
 import type { AccessLine, AccessRequest } from './schema.ts'
 
-export interface TrafficOptions {
+export interface TrafficOptions extends Omit<MaskOptions, 'clock'> {
   clock: Clock
   log: Log
   events: Pick<Events, 'subscribe'>
@@ -49,12 +50,15 @@ interface Pending {
 export type AccessListener = (line: LogLine) => void
 
 /** Listens to the edge: keeps each app's access log in bounded files and counts its requests. */
-export function createTraffic({ clock, log, events, ingress, directory, projectOf }: TrafficOptions) {
+export function createTraffic(options: TrafficOptions) {
+  const { clock, log, events, ingress, directory, projectOf } = options
   const appExists = (app_id: string) => projectOf(app_id) !== undefined
   const files = createAccessFiles(directory)
   const samples = createTrafficSamples(() => clock.now())
   const pending = new Map<string, Pending>()
   const listeners = new Map<string, Set<AccessListener>>()
+  const untold = new Map<string, AccessLine[]>()
+  const masks = createMasks(options)
   const stopping = new AbortController()
   const cursor_path = join(directory, 'cursor.json')
   let cursor = readCursor(cursor_path)
@@ -84,10 +88,29 @@ export function createTraffic({ clock, log, events, ingress, directory, projectO
     pending.set(app_id, created)
     return created
   }
+  const tell = async (app_id: string, lines: AccessLine[]): Promise<void> => {
+    while (lines.length > 0) {
+      const redact = await masks.live(app_id)
+      for (const line of lines.splice(0))
+        for (const listener of listeners.get(app_id) ?? []) listener(lineOf(cleaned(line, redact)))
+    }
+    untold.delete(app_id)
+  }
+  /** Those who listen hear of a line once it is known what it must not show, in the order of the lines. */
+  const queue = (app_id: string, line: AccessLine) => {
+    const waiting = untold.get(app_id)
+    if (waiting) return void waiting.push(line)
+    const lines = [line]
+    untold.set(app_id, lines)
+    tell(app_id, lines).catch((error: unknown) => {
+      untold.delete(app_id)
+      log.error('Lines of an access log could not be told', { app: app_id, error })
+    })
+  }
   const put = (app_id: string, log_of: Pending, line: Omit<AccessLine, 'seq'>) => {
     const full = { seq: (log_of.seq += 1), ...line } as AccessLine
     log_of.lines.push(full)
-    for (const listener of listeners.get(app_id) ?? []) listener(lineOf(full))
+    if (listeners.has(app_id)) queue(app_id, full)
   }
   const tellOmitted = (app_id: string, log_of: Pending) => {
     if (log_of.omitted > 0)
@@ -143,6 +166,7 @@ export function createTraffic({ clock, log, events, ingress, directory, projectO
   const remove = (app_id: string): void => {
     pending.delete(app_id)
     samples.forget(app_id)
+    masks.forget(app_id)
     files.remove(app_id)
   }
   events.subscribe((event) => {
@@ -178,6 +202,7 @@ export function createTraffic({ clock, log, events, ingress, directory, projectO
     /** Newest lines of an app's access log in the shape of its other logs, oldest first. */
     async lines(app_id: string, query: AccessQuery): Promise<LogLine[]> {
       flush()
+      const redact = await masks.soon(app_id)
       const desired = query.q?.toLowerCase()
       const lines = await files.newest(
         app_id,
@@ -185,17 +210,18 @@ export function createTraffic({ clock, log, events, ingress, directory, projectO
         (line) =>
           (!query.since || line.at >= query.since) &&
           (!query.until || line.at < query.until) &&
-          (!desired || textOf(line).toLowerCase().includes(desired)),
+          // In what is shown, so that a search cannot guess at secrets.
+          (!desired || textOf(cleaned(line, redact)).toLowerCase().includes(desired)),
         // Lines stand in the order of their end, so that an older one may follow; nothing takes longer than
         // the time limits of the edge.
         (line) => query.since !== undefined && Date.parse(line.at) < Date.parse(query.since) - LONGEST_MS,
       )
-      return mapInPieces(app_id, lines, lineOf)
+      return mapInPieces(app_id, lines, (line) => lineOf(cleaned(line, redact)))
     },
     /** Lines after a number, oldest first, as many as one piece of work may be about; none after the newest. */
     after(app_id: string, seq: number, limit: number): LogLine[] {
       flush()
-      return files.page(app_id, seq, limit).map(lineOf)
+      return files.page(app_id, seq, limit).map((line) => lineOf(cleaned(line, masks.now(app_id))))
     },
     latest: (app_id: string): number => pending.get(app_id)?.seq ?? files.latest(app_id),
     /** Hears lines as they come; one may be heard before it is on disk. */
@@ -226,6 +252,19 @@ function readCursor(path: string): string | undefined {
 function accessOf({ app_id: _app, at_ms: _at, target, ...rest }: EdgeRequest): AccessRequest {
   return { ...rest, path: redactTarget(target) }
 }
+
+/** A line without secrets of its app: the path of a hook is often one, and clients choose what they say. */
+const cleaned = (line: AccessLine, redact: (text: string) => string): AccessLine =>
+  line.request
+    ? {
+        ...line,
+        request: {
+          ...line.request,
+          path: redact(line.request.path),
+          user_agent: redact(line.request.user_agent),
+        },
+      }
+    : line
 
 function levelOf({ request }: AccessLine): LogLine['level'] {
   if (!request || request.status < 400) return 'info'

@@ -83,6 +83,31 @@ describe('GET /api/apps/:id/logs?type=access', () => {
     expect(next.heard.map(({ type, data }) => data.request?.path ?? type)).toEqual(['subscribed', '/missed'])
   })
 
+  it('shows no secret of the app that somebody wrote into an address, nor finds it by a part', async () => {
+    const value = '8123456:AAF-kq3vTz1u'
+    const variable = { key: 'BOT_TOKEN', value }
+    expect((await api.as('developer').post(`/api/apps/${app_id}/env`, variable)).status).toBe(201)
+    // What is secret is asked for once a second.
+    api.fakes.clock.advance(1_000)
+    const heard: string[] = []
+    const stop = api.services.traffic.subscribe(app_id, (line) => void heard.push(JSON.stringify(line)))
+    const target = `/hooks/${encodeURIComponent(value)}/update`
+    api.fakes.ingress.answered([request({ app_id, target, user_agent: `bot ${value}` })])
+    await poll(() => heard.length === 1)
+    stop()
+    const shown = '/hooks/[redacted]/update'
+    const logs = `/api/apps/${app_id}/logs?type=access&tail=1`
+    const { body } = await api.as('viewer').get(logs)
+    expect(body.data).toMatchObject([{ request: { path: shown, user_agent: 'bot [redacted]' } }])
+    const kept = api.services.traffic.after(app_id, body.data[0].seq - 1, 1)
+    for (const line of [body.data[0].text, ...heard, JSON.stringify(kept)]) {
+      expect(line).toContain(shown)
+      expect(line).not.toContain(value.slice(-12))
+    }
+    for (const part of ['8123456', value.slice(-8)])
+      expect((await api.as('viewer').get(`${logs}&q=${encodeURIComponent(part)}`)).body.data).toEqual([])
+  })
+
   it('goes when the app goes', async () => {
     api.services.apps.remove(app_id)
     expect(await api.services.traffic.lines(app_id, { tail: 10 })).toEqual([])

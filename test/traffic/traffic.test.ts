@@ -30,6 +30,7 @@ const events = {
   ),
 }
 let traffic: Traffic
+const NO_SECRETS = { db: { state: () => '' }, secrets: () => [], secretsSoon: async () => [] }
 
 /** Portreeve as after a start on the same folder. */
 function start(): Traffic {
@@ -40,6 +41,7 @@ function start(): Traffic {
     ingress,
     directory,
     projectOf: (id) => (apps.has(id) ? 'prj_1' : undefined),
+    ...NO_SECRETS,
   })
   created.start()
   return created
@@ -155,6 +157,7 @@ it('the next start asks the edge from where the last one stopped', () => {
     events,
     directory,
     projectOf: () => 'prj_1',
+    ...NO_SECRETS,
     ingress: {
       followRequests: ({ cursor }) => {
         asked = cursor
@@ -204,10 +207,11 @@ it('a disk that takes nothing costs lines, not memory and not the server', async
   expect(await paths({ tail: 1 })).toEqual(['/again'])
 })
 
-it('a listener hears lines at once and can go on from a number', () => {
+it('a listener hears lines at once and can go on from a number', async () => {
   const heard: number[] = []
   const unsubscribe = traffic.subscribe('app_1', (line) => heard.push(line.seq))
   ingress.answered([request(), request(), request({ app_id: 'app_2' })])
+  await expect.poll(() => heard).toEqual([1, 2])
   unsubscribe()
   ingress.answered([request()])
   expect(heard).toEqual([1, 2])
