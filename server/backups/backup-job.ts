@@ -8,6 +8,7 @@ import type { Archives } from './archives.ts'
 import { classify } from './classify.ts'
 import { backupMachine } from './machine.ts'
 import { type BackupRepository, type BackupRow, PLATFORM_PROJECT } from './repository.ts'
+import type { Room } from './room.ts'
 import type { DumpOptions, Targets } from './target.ts'
 
 export const BACKUP_KIND = 'backup.create'
@@ -25,6 +26,7 @@ export interface BackupJobOptions {
   log: Log
   repository: BackupRepository
   archives: Archives
+  requireRoom: Room
   targets(): Targets
   /** Removes what came of a backup that failed, now or once its destination lets it go. */
   discard(row: BackupRow): Promise<void>
@@ -84,6 +86,8 @@ export function defineBackupJob(options: BackupJobOptions): JobDefinition {
           const row = rowOf(payload.backup_id)
           const target = options.targets()[row.target]
           if (!target) throw new Error(`A ${row.target} cannot be backed up.`)
+          // Many may have been asked for before the first of them had a size.
+          options.requireRoom(row.project_id)
           db.tx(() => {
             const to = backupMachine.next(rowOf(row.id).status, 'begin')
             repository.setStatus(row.id, rowOf(row.id).status, to)

@@ -17,6 +17,7 @@ import type { StorageProviders } from '#server/storage-providers/service'
 import { createBackupRepository } from './repository.ts'
 import { defineRestoreJob } from './restore-job.ts'
 import { createDailyCopies } from './daily-copies.ts'
+import { createRoom } from './room.ts'
 import { createSchedules } from './schedules.ts'
 import { inspectApart } from './targets/inspect-apart.ts'
 import { createBackupService } from './service.ts'
@@ -66,7 +67,7 @@ export interface BackupNeeds {
   domains: AppPorts['domains']
   cron: AppPorts['cron']
   apps: AppPorts['apps'] & Pick<AppsDomain, 'sources' | 'shares'>
-  projects: Pick<Projects, 'nameOf' | 'requireQuota' | 'requireShare' | 'shareBefore'>
+  projects: Pick<Projects, 'nameOf' | 'quota' | 'requireQuota' | 'requireShare' | 'shareBefore'>
   settings: Pick<SettingsService, 'server'>
 }
 
@@ -107,8 +108,9 @@ export function createBackups(base: Base, use: BackupNeeds) {
     }),
   }
   const targets = () => all
+  const requireRoom = createRoom(repository, (project_id) => use.projects.quota(project_id, 'backup_bytes'))
   const service = createBackupService({
-    ...{ db, clock, events, jobs, audit, repository, archives, left, targets },
+    ...{ db, clock, events, jobs, audit, repository, archives, left, targets, requireRoom },
     destinations: { find: (id) => destinations.find(id), default: () => destinations.default() },
     isProject: (id) => use.projects.nameOf(id) !== undefined,
   })
@@ -120,6 +122,7 @@ export function createBackups(base: Base, use: BackupNeeds) {
   const schedules = createSchedules({
     ...base,
     backups: repository,
+    requireRoom,
     service,
     destinationExists: (id) => destinations.find(id) !== undefined,
   })
@@ -138,7 +141,7 @@ export function createBackups(base: Base, use: BackupNeeds) {
   })
   const definitions: JobDefinition[] = [
     ...point_in_time.definitions,
-    defineBackupJob({ ...parts, discard: left.discard, retain: schedules.retain }),
+    defineBackupJob({ ...parts, requireRoom, discard: left.discard, retain: schedules.retain }),
     defineRestoreJob(parts),
     defineVerifyJob(parts),
   ]

@@ -130,10 +130,17 @@ export function createBackupRepository(db: Db) {
         .get(target, target_id) !== undefined,
     underWay: () =>
       db.sql(`SELECT * FROM backups WHERE status IN ('queued', 'running')`).all() as BackupRow[],
+    /** Size of the archives of a project. */
+    bytesOf: (project_id: string) =>
+      db
+        .sql('SELECT coalesce(sum(size_bytes), 0) FROM backups WHERE project_id = ?')
+        .pluck()
+        .get(project_id) as number,
     countAt: (destination_id: string) =>
       db.sql('SELECT count(*) FROM backups WHERE destination_id = ?').pluck().get(destination_id) as number,
-    move: (target_id: string, project_id: string) =>
-      db.sql('UPDATE backups SET project_id = ? WHERE target_id = ?').run(project_id, target_id),
+    /** Whether any were moved. */
+    move: (target_id: string, project_id: string): boolean =>
+      db.sql('UPDATE backups SET project_id = ? WHERE target_id = ?').run(project_id, target_id).changes > 0,
   }
 }
 export type BackupRepository = ReturnType<typeof createBackupRepository>

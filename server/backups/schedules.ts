@@ -14,6 +14,7 @@ import type { ClockTrust } from '#server/kernel/clock-trust'
 import { type BackupRepository, PLATFORM_PROJECT } from './repository.ts'
 import { expiries, type Retention, selectExpired } from './retention.ts'
 import { createScheduleRepository, type ScheduleRow } from './schedule-repository.ts'
+import type { Room } from './room.ts'
 import type { NewSchedule, Schedule, ScheduleChange } from './schedule-schema.ts'
 import type { Backup, NewBackup } from './schema.ts'
 import type { BackupOrigin } from './service.ts'
@@ -26,6 +27,7 @@ export interface ScheduleOptions {
   events: Events
   audit: AuditTrail
   backups: BackupRepository
+  requireRoom: Room
   service: {
     /** The target, when this caller may back it up; throws 404, 403 or 422. */
     subjectFor(actor: Actor, given: { target: NewBackup['target']; target_id?: string | undefined }): Subject
@@ -282,10 +284,10 @@ export function createSchedules(options: ScheduleOptions) {
     targetRemoved(target_id: string): void {
       for (const row of repository.ofTarget(target_id)) end(row)
     },
-    /** Schedules and backups follow what they are of to another project. Throws 409 where schedules are too many. */
+    /** Schedules and backups follow what they are of to another project. Throws 409 where they are too many. */
     targetMoved(target_id: string, project_id: string): void {
       if (repository.move(target_id, project_id)) requireRoom(project_id, 0)
-      backups.move(target_id, project_id)
+      if (backups.move(target_id, project_id)) options.requireRoom(project_id, true)
     },
   }
 }

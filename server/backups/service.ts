@@ -18,6 +18,7 @@ import type { LeftArchives } from './left-archives.ts'
 import { backupMachine } from './machine.ts'
 import { type BackupFilter, type BackupRepository, type BackupRow, PLATFORM_PROJECT } from './repository.ts'
 import { createRestores } from './restores.ts'
+import type { Room } from './room.ts'
 import type { Backup, NewBackup, Target, Verification } from './schema.ts'
 import type { BackupTarget, DumpOptions, Subject, Targets } from './target.ts'
 import { VERIFY_KIND } from './verify-job.ts'
@@ -36,6 +37,7 @@ export interface BackupOptions {
   jobs: Jobs
   audit: AuditTrail
   repository: BackupRepository
+  requireRoom: Room
   archives: Archives
   left: Pick<LeftArchives, 'discard'>
   targets(): Targets
@@ -132,6 +134,7 @@ export function createBackupService(options: BackupOptions) {
     origin: BackupOrigin,
   ): BackupRow =>
     db.tx(() => {
+      options.requireRoom(subject.project_id)
       const id = newId('bkp')
       const encrypted = given.encrypted || HOLDS_SECRETS.has(given.target)
       const stamp = clock.iso().replace(/[-:]/g, '').replace('.', '-')

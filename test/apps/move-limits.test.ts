@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, expect, it } from 'vitest'
+import backups from '#test/backups/fixture'
 import { createTestApi, type TestApi } from '#test/support/api'
 
 let api: TestApi
@@ -66,6 +67,14 @@ const LIMITS: Record<string, () => Promise<void>> = {
     const schedule = { name: 'Nightly', target: 'app', target_id: app_id, cron: '@daily' }
     const { id } = await made('/api/backup-schedules', schedule)
     fill('backup_schedules', id, 500, { target_id: other.app_id })
+  },
+  'bytes of backups': async () => {
+    const quotas = { quotas: { backup_bytes: 10 } }
+    expect((await api.as('admin').put(`/api/projects/${target}`, quotas)).status).toBe(200)
+    const ids = { api, project_id: api.services.http.default_project(), mark: 'mover000', ids: {} }
+    const { backup } = await backups.make({ ...ids, call: async () => undefined })
+    api.kernel.db.sql('UPDATE backups SET target_id = ?, size_bytes = 6').run(app_id)
+    fill('backups', backup, 1, { target_id: other.app_id, object_key: 'another' })
   },
   redirects: async () => {
     const { id } = await made('/api/redirects', { domain_id, from: '/old', to: '/new' })

@@ -26,7 +26,7 @@ const make: Record<string, () => Promise<{ status: number; body: any }>> = {
 }
 /** What is counted, and what is summed. */
 const COUNTED = Object.keys(make)
-const SUMMED = ['memory_bytes', 'cpus', 'storage_bytes']
+const SUMMED = ['memory_bytes', 'cpus', 'storage_bytes', 'backup_bytes']
 
 describe('quotas of a project', () => {
   it('are all asked: none can be set that nothing obeys', () => {
