@@ -110,6 +110,10 @@ export function createSchedules(options: ScheduleOptions) {
         schedule: row.name,
         target: row.target,
         target_id: row.target_id,
+        target_name: service.subjectFor(PLATFORM, {
+          target: row.target,
+          target_id: row.target_id ?? undefined,
+        }).name,
         ...payload,
       },
     })

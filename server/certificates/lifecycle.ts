@@ -107,11 +107,18 @@ export function createLifecycle({
     })
   }
 
+  /** Forgets a certificate, and tells so: whoever watches it would wait for ever. */
+  function forget(row: CertificateRow): void {
+    repository.delete(row.id)
+    emit(row, 'deleted', {})
+  }
+
   return {
     tell: emit,
     fail,
     install,
     hasGoodChain,
+    forget,
     move,
     /**
      * Begins an attempt. The budget must have been asked; false when something else changed the certificate.
@@ -148,7 +155,7 @@ export function createLifecycle({
         for (const [at, other] of made.entries()) {
           const is_covered = namesIn(other).every((name) => namesIn(row).includes(name))
           if (at !== own && other.source === 'acme' && other.status !== 'issuing' && (at < own || is_covered))
-            repository.delete(other.id)
+            forget(other)
         }
       }),
     /** Makes a certificate of this server's own, for many years. */

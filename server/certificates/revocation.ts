@@ -51,8 +51,8 @@ export function createRevocations({
         },
       ],
       onEnd(job, outcome) {
-        if (outcome.status === 'succeeded')
-          repository.delete((JSON.parse(job.payload) as RevokePayload).certificate_id)
+        const row = repository.find((JSON.parse(job.payload) as RevokePayload).certificate_id)
+        if (row && outcome.status === 'succeeded') lifecycle.forget(row)
       },
     }),
   )

@@ -2,6 +2,7 @@ import type { Clock } from '#server/kernel/clock'
 import type { Db } from '#server/kernel/db'
 import type { Jobs } from '#server/kernel/jobs/jobs'
 import type { Log } from '#server/kernel/log'
+import { momentOf } from '#server/kernel/sentences'
 import type { Accounts } from './accounts.ts'
 import type { Budget } from './budget.ts'
 import type { EdgeCertificates } from './edge.ts'
@@ -59,7 +60,10 @@ export function createSchedule({
   function expire(id: string): void {
     const row = repository.find(id)!
     if (row.status === 'active' && lifecycle.move(row, 'expire'))
-      lifecycle.tell(row, 'expired', { not_after: row.not_after })
+      lifecycle.tell(row, 'expired', {
+        not_after: row.not_after,
+        message: `It ended on ${momentOf(row.not_after!)}.`,
+      })
   }
   function watchExpiry(): void {
     const horizon = new Date(clock.now() + Math.max(...NOTICES) * DAY_MS).toISOString()
@@ -77,6 +81,7 @@ export function createSchedule({
         not_after: row.not_after,
         auto_renew: row.auto_renew === 1,
         last_error: row.last_error,
+        message: `It ends on ${momentOf(row.not_after!)}, in less than ${days === 1 ? 'a day' : `${days} days`}.`,
       })
     }
   }

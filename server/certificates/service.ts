@@ -142,7 +142,7 @@ export function createCertificates(options: CertificateOptions) {
   function erase(row: CertificateRow): void {
     const job = jobs.findBySubject(row.id)
     if (job) jobs.cancel(job.id)
-    repository.delete(row.id)
+    lifecycle.forget(row)
     deliver(row.project_id)
   }
   /** What was made for a domain that is gone goes to another one of its name, and with the last of them. */

@@ -228,8 +228,8 @@ const ALSO: Readonly<Record<string, string>> = {
   'certificate.issued': 'issuer not_after',
   'certificate.renewed': 'issuer not_after',
   'certificate.failed': 'code error next_attempt_at serves',
-  'certificate.expiring': 'days not_after auto_renew last_error',
-  'certificate.expired': 'not_after',
+  'certificate.expiring': 'days not_after auto_renew last_error message',
+  'certificate.expired': 'not_after message',
   'certificate.revoked': 'serial_number',
   'cron.missed': 'count first last catch_up',
   'database.updated': 'changed',
@@ -270,7 +270,7 @@ const ALSO: Readonly<Record<string, string>> = {
   'volume.delete_failed': 'error',
   'volume.over_size': 'size_bytes used_bytes',
 }
-const MISSED = 'schedule_id schedule target target_id slot'
+const MISSED = 'schedule_id schedule target target_id target_name slot'
 /** What is unlike the others of its subject. */
 const OWN: Readonly<Record<string, v.ObjectEntries>> = {
   'app.moved': {

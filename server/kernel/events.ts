@@ -21,6 +21,16 @@ export interface PlatformEvent {
   payload: Record<string, unknown>
   created_at: string
 }
+/** What a thing is called that an event is about, as far as its payload tells; of a certificate its first name. */
+export function toldName({
+  name,
+  hostname,
+  target_name,
+  names,
+}: PlatformEvent['payload']): string | undefined {
+  const first: unknown = Array.isArray(names) ? names[0] : undefined
+  return [name, hostname, target_name, first].find((text): text is string => typeof text === 'string')
+}
 export type NewEvent = Pick<PlatformEvent, 'type' | 'payload'> &
   Partial<Pick<PlatformEvent, 'project_id' | 'app_id' | 'deployment_id' | 'actor_id'>>
 export interface EventFilter {

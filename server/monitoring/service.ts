@@ -1,7 +1,7 @@
 import { mapInPieces } from '#server/kernel/pace'
 import { type Actor, visibleProjects } from '#server/kernel/access'
 import type { ClockTrust } from '#server/kernel/clock-trust'
-import type { PlatformEvent } from '#server/kernel/events'
+import { type PlatformEvent, toldName } from '#server/kernel/events'
 import { type AlertOptions, type AlertPorts, type Alerts, createAlerts } from './alerts/service.ts'
 import type { WatchedSubject } from './alerts/watch.ts'
 import type { Interval } from './metrics/interval.ts'
@@ -72,14 +72,13 @@ export function createMonitoring(options: MonitoringOptions) {
         const found = find(id)
         return found ? [{ kind, id, project_id: found.project_id, name: found.name, latest }] : []
       })
-  /** What an event is about: its app, or the database that its payload names. */
+  /** What an event is about: its app, or what its payload names. */
   const nameOf = ({ app_id, payload, project_id }: PlatformEvent) => {
-    const { database_id, volume_id, node_id, target_id, uptime_check_id } = payload
-    const named = [app_id, database_id, volume_id, node_id, target_id, uptime_check_id]
-    const id = named.find((value) => typeof value === 'string') ?? project_id
+    const { database_id, volume_id, node_id, target_id, uptime_check_id, certificate_id } = payload
+    const named = [app_id, database_id, volume_id, node_id, target_id, uptime_check_id, certificate_id]
+    const id = named.find((value) => typeof value === 'string') ?? project_id ?? payload.target
     if (typeof id !== 'string') return undefined
-    const told = [payload.hostname, payload.name].find((text) => typeof text === 'string')
-    return { id, name: find(id)?.name ?? (typeof told === 'string' ? told : id) }
+    return { id, name: find(id)?.name ?? toldName(payload) ?? id }
   }
   const alerts: Alerts = createAlerts({
     ...options,
@@ -127,7 +126,7 @@ export function createMonitoring(options: MonitoringOptions) {
     },
     series: (kind: SubjectKind, id: string, query: SeriesQuery) =>
       readSeries(metrics, metrics.find(kind, id), query, clock.now()),
-    /** The checks of readiness with those that only matter over time. */
+    /** The checks of the other parts with those that only matter over time. */
     health(readiness: Readiness) {
       const server = latestOf('server', SERVER)
       const full = server?.disk_total ? ((server.disk_used ?? 0) / server.disk_total) * 100 : undefined

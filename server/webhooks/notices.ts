@@ -1,4 +1,4 @@
-import type { PlatformEvent } from '#server/kernel/events'
+import { type PlatformEvent, toldName } from '#server/kernel/events'
 import type { Notice, Severity } from './notifiers/notifier.ts'
 
 /** Families of events that leave the installation. Source: api.md "Monitoring, cron, webhooks, previews". */
@@ -94,9 +94,7 @@ export const became = (what: string): string =>
 function titleOf({ type, payload }: PlatformEvent, app: string | undefined): string {
   const [family = '', ...rest] = type.split('.')
   const what = words(rest.join(' '))
-  const name = [payload.name, payload.hostname].find((value) => typeof value === 'string') as
-    | string
-    | undefined
+  const name = toldName(payload)
   if (family === 'deployment')
     return `${app ?? 'An app'}: deployment #${String(payload.number ?? '?')} ${became(what)}`
   if (family === 'alert' && typeof payload.message === 'string')

@@ -139,6 +139,11 @@ describe('a certificate for a verified domain', () => {
       world.ingress.certificates.size,
       world.kernel.db.sql('SELECT count(*) FROM certificates').pluck().get(),
     ]).toEqual([0, 0])
+    // The one for a name alone, when that with its alias was there, and that one with the domain.
+    expect(world.events('certificate.deleted').map(({ payload }) => payload.names)).toEqual([
+      ['shop.example.com'],
+      ['shop.example.com', 'www.shop.example.com'],
+    ])
   })
   test("is made anew for a domain that gives up its alias, so that its renewal does not ask for a name that is nobody's; the old one serves until then", async () => {
     const domain = world.domain('example.com', { aliases: ['www.example.com'] })
@@ -362,8 +367,17 @@ describe('renewal', () => {
     })
     await world.idle()
     for (let day = 0; day < 92; day += 1) for (const part of [0.5, 0.5]) await passAfter(world, part * DAY_MS)
-    expect(world.events('certificate.expiring').map(({ payload }) => payload.days)).toEqual([21, 7, 1])
-    expect(world.events('certificate.expired')).toHaveLength(1)
+    const told = world.events('certificate.expiring').map(({ payload }) => payload)
+    expect(told.map(({ days }) => days)).toEqual([21, 7, 1])
+    const until = `It ends on ${world.certificates.get(id).not_after!.slice(0, 16).replace('T', ' ')} UTC`
+    expect(told.map(({ message }) => message)).toEqual([
+      `${until}, in less than 21 days.`,
+      `${until}, in less than 7 days.`,
+      `${until}, in less than a day.`,
+    ])
+    expect(world.events('certificate.expired').map(({ payload }) => payload.message)).toEqual([
+      until.replace('ends', 'ended').concat('.'),
+    ])
     expect(world.certificates.get(id)).toMatchObject({
       status: 'expired',
       hostnames: ['shop.example.com'],

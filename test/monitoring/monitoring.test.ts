@@ -75,6 +75,54 @@ describe('built-in alerts', () => {
     await tell('app.deleted', { name: 'shop' }, 'app_gone')
     expect(await firing()).toEqual([])
   })
+  const messages = async () =>
+    (await api.as('admin').get('/api/monitoring/overview')).body.data.alerts.map(
+      ({ message }: { message: string }) => message,
+    )
+  it('about certificates are one for each, name it, and end once it is renewed, revoked or gone', async () => {
+    const project_id = api.services.http.default_project()
+    const tell = async (name: string, what: string, payload: Record<string, unknown> = {}) => {
+      const told = { certificate_id: `crt_${name}`, names: [`${name}.example.com`], source: 'acme' }
+      api.kernel.db.tx(() =>
+        api.services.events.append({
+          type: `certificate.${what}`,
+          project_id,
+          payload: { ...told, ...payload },
+        }),
+      )
+      await settled()
+    }
+    const of = (name: string) => `The certificate of ${name}.example.com needs attention. No.`
+    for (const name of ['one', 'two', 'three', 'four']) await tell(name, 'failed', { error: 'No.' })
+    expect((await messages()).sort()).toEqual(['four', 'one', 'three', 'two'].map(of))
+    await tell('one', 'issued')
+    expect((await messages()).sort()).toEqual(['four', 'three', 'two'].map(of))
+    for (const [name, what] of [
+      ['two', 'renewed'],
+      ['three', 'deleted'],
+      ['four', 'revoked'],
+    ] as const)
+      await tell(name, what)
+    expect(await messages()).toEqual([])
+  })
+  it('about backups name what was to be backed up, the platform itself too, which has no id', async () => {
+    const project_id = api.services.http.default_project()
+    const tell = async (event: { type: string; project_id: string | null }, payload: object) => {
+      const told = { backup_id: 'bkp_1', error: 'It hung.', ...payload }
+      api.kernel.db.tx(() => api.services.events.append({ ...event, payload: told }))
+      await settled()
+    }
+    const platform = { target: 'platform', target_id: null, target_name: 'Portreeve' }
+    await tell({ type: 'backup.failed', project_id: null }, platform)
+    expect(await messages()).toEqual(['A backup of Portreeve failed or did not run. It hung.'])
+    const volume = { target: 'volume', target_id: 'vol_1', target_name: 'uploads' }
+    await tell({ type: 'backup.failed', project_id }, volume)
+    expect(await messages()).toContain('A backup of uploads failed or did not run. It hung.')
+    const seen = (await api.as('viewer').get('/api/monitoring/overview')).body.data.alerts
+    expect(seen).toMatchObject([{ subject_id: 'vol_1' }])
+    await tell({ type: 'backup.succeeded', project_id: null }, platform)
+    expect(await messages()).toEqual(['A backup of uploads failed or did not run. It hung.'])
+  })
   it('of a hundred apps at once are one message', async () => {
     const since = api.services.events.latest()
     const project_id = api.services.http.default_project()

@@ -119,6 +119,18 @@ describe('events', () => {
     const event = { ...rest, type, payload: { number: 3 }, created_at: notice.created_at }
     expect(noticeOf('dlv_1', event, { app: 'shop', dashboard: null }).title).toBe(title)
   })
+  it.each([
+    ['backup.failed', { target: 'database', target_name: 'shop-db' }, 'backup shop-db: failed'],
+    [
+      'certificate.failed',
+      { names: ['shop.example.com', 'www.shop.example.com'] },
+      'certificate shop.example.com: failed',
+    ],
+  ])('of %s say what it is about', (type, payload, title) => {
+    const rest = { seq: 1, project_id: 'prj_1', app_id: null, deployment_id: null, actor_id: null }
+    const event = { ...rest, type, payload, created_at: notice.created_at }
+    expect(noticeOf('dlv_1', event, { dashboard: null }).title).toBe(title)
+  })
   it('name the app and lead to the deployment', () => {
     const event = {
       seq: 1,

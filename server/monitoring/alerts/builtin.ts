@@ -64,7 +64,7 @@ export const BUILTIN: readonly BuiltinRule[] = [
     severity: 'critical',
     subject_kind: 'app',
     raised_by: ['certificate.failed', 'certificate.expiring', 'certificate.expired'],
-    ended_by: ['certificate.active', 'certificate.issued', 'certificate.deleted'],
+    ended_by: ['certificate.issued', 'certificate.renewed', 'certificate.revoked', 'certificate.deleted'],
     message: 'The certificate of {name} needs attention. {cause}',
   },
   {
@@ -89,7 +89,7 @@ export const BUILTIN: readonly BuiltinRule[] = [
     severity: 'warning',
     subject_kind: 'app',
     raised_by: ['cron.missed'],
-    ended_by: ['cron.succeeded', 'cron.run_succeeded'],
+    ended_by: ['cron.succeeded'],
     ends_after_s: 86_400,
     message: 'A cron job of {name} did not run when it should have. {cause}',
   },

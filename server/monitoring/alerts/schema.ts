@@ -132,7 +132,10 @@ export const AlertRule = v.pipe(
     subjects: v.pipe(
       v.array(
         v.object({
-          subject_id: v.pipe(v.string(), v.description('App, database or `server`.')),
+          subject_id: v.pipe(
+            v.string(),
+            v.description('Resource that it is about, `server`, or `platform` for its own backups.'),
+          ),
           state: AlertState,
           since: Timestamp,
           value: v.nullable(v.pipe(v.number(), v.description('In the unit of the metric.'))),
@@ -161,7 +164,10 @@ export const AlertHistory = v.pipe(
     rule_id: v.pipe(v.string(), v.description('Rule that fired; it may be gone.')),
     rule_name: v.pipe(v.string(), v.description('Its name at that time.')),
     project_id: v.nullable(v.string()),
-    subject_id: v.pipe(v.string(), v.description('App, database or `server`.')),
+    subject_id: v.pipe(
+      v.string(),
+      v.description('Resource that it is about, `server`, or `platform` for its own backups.'),
+    ),
     severity: Severity,
     message: v.pipe(v.string(), v.description('What was wrong, as a sentence.')),
     value: v.nullable(v.pipe(v.number(), v.description('In the unit of the metric.'))),
