@@ -94,7 +94,7 @@ export const MonitoringHealth = v.pipe(
     status: v.pipe(v.picklist(['ok', 'degraded']), v.description('`degraded` while one part does not work.')),
     checks: v.pipe(
       v.record(v.string(), Part),
-      v.description('By part: database, engine, ingress, jobs, disk.'),
+      v.description('By part: database, engine, ingress, jobs, disk, nodes.'),
     ),
   }),
   v.title('MonitoringHealth'),

@@ -36,6 +36,8 @@ interface Facts {
 /** An engine that does not answer is told as such, and does not keep the page waiting. */
 const ANSWER_MS = 3_000
 const SHORT_ID = 12
+/** Nodes that one sentence names. */
+const MOST_NAMED = 5
 const ONLY_ONE = 'This is the only server.'
 
 const sumOf = (instances: readonly Instance[] | undefined, limit: 'cpus' | 'memory_bytes') =>
@@ -128,6 +130,16 @@ export function createNodes({ db, clock, audit, events, engine, data_directory, 
   return {
     /** Asks every node whether it is there; the clock does it each minute. */
     watch: async () => void (await look(own())),
+    /** Whether every node answered when it was last asked. */
+    check(): { ok: boolean; message?: string } {
+      const { rows, total } = repository.list(['unreachable'], MOST_NAMED, 0)
+      if (total === 0) return { ok: true }
+      const names = rows.map(({ name }) => name).join(', ')
+      return {
+        ok: false,
+        message: `These servers do not answer: ${names}${total > MOST_NAMED ? ' and others' : ''}.`,
+      }
+    },
     exists: (id: string): boolean => repository.find(id) !== undefined,
     async list(query: Paging & { state?: Wanted; sort?: Sort | undefined }) {
       own()

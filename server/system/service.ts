@@ -148,6 +148,11 @@ export function createSystem({
         uptime_s: Math.floor((clock.monotonic_ms() - started_ms) / 1000),
       }
     },
+    /** Whether background jobs are worked on. */
+    checkJobs(): Check {
+      const message = jobs.fault()
+      return message === undefined ? { ok: true } : { ok: false, message }
+    },
     /** Whether the parts that deployments need are there. */
     async readiness() {
       const [engine_check, ingress_check] = await Promise.all([

@@ -182,6 +182,34 @@ describe('built-in alerts', () => {
   })
 })
 
+describe('the health of the platform', () => {
+  const checks = async () => (await api.as('viewer').get('/api/monitoring/health')).body.data.checks
+  it('tells of every part that the contract names', async () => {
+    await api.services.nodes.watch()
+    const parts = ['database', 'disk', 'engine', 'ingress', 'jobs', 'nodes']
+    expect(Object.keys(await checks())).toEqual(expect.arrayContaining(parts))
+    expect((await checks()).jobs).toEqual({ ok: true })
+    expect((await checks()).nodes).toEqual({ ok: true })
+  })
+  it('says which server did not answer when it was last asked', async () => {
+    api.fakes.engine.setUnavailable(true)
+    await api.services.nodes.watch()
+    const [{ name }] = (await api.as('viewer').get('/api/nodes')).body.data
+    expect((await checks()).nodes).toEqual({
+      ok: false,
+      message: `These servers do not answer: ${name}.`,
+    })
+    api.fakes.engine.setUnavailable(false)
+  })
+  it('says that background jobs are not worked on', async () => {
+    await api.services.jobs.stop()
+    expect((await checks()).jobs).toEqual({
+      ok: false,
+      message: 'Background jobs are not worked on: Portreeve starts or ends.',
+    })
+  })
+})
+
 describe('a rule of a project', () => {
   it('fires when its metric is beyond the threshold for long enough', async () => {
     const body = { name: 'Busy', metric: 'cpu_cores', threshold: 0.001, for_s: 20 }

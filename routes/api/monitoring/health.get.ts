@@ -5,10 +5,13 @@ import { MonitoringHealth } from '#server/monitoring/schema'
 /** Whether the parts of the platform work. */
 export default endpoint({
   summary: 'Get the health of the platform',
-  description: 'The same checks as `/readyz`, and free space on the data disk; a part that fails says why.',
+  description:
+    'The same checks as `/readyz`, and background jobs, free space on the data disk and nodes; a part that fails says why.',
   access: 'viewer',
   response: data(MonitoringHealth),
-  handler: async ({ services }) => ({
-    data: services.monitoring.health(await services.system.readiness()),
-  }),
+  async handler({ services }) {
+    const { checks } = await services.system.readiness()
+    const [jobs, nodes] = [services.system.checkJobs(), services.nodes.check()]
+    return { data: services.monitoring.health({ checks: { ...checks, jobs, nodes } }) }
+  },
 })

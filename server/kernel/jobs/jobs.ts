@@ -39,6 +39,8 @@ export interface Jobs {
   page: JobRepository['page']
   /** Forgets jobs that ended before this time; returns how many. */
   prune: JobRepository['prune']
+  /** Why nothing is worked on now, as a sentence; undefined while all is well. */
+  fault(): string | undefined
   /** Takes up what the last process left, and starts working. */
   start(): void
   /**
@@ -71,6 +73,9 @@ export function createJobs(options: JobsOptions): Jobs {
   const idlers: (() => void)[] = []
   let stopping = new AbortController()
   let started = false
+  /** Whether the queue could not be looked at the last time, and jobs that wait since the runner failed. */
+  let is_stuck = false
+  const broken = new Set<string>()
 
   const definition = (kind: string): JobDefinition => {
     const found = definitions.get(kind)
@@ -145,7 +150,9 @@ export function createJobs(options: JobsOptions): Jobs {
    */
   const retryFailed = async (job_id: string, error: unknown) => {
     log.error('A job broke', { job: job_id, error })
+    broken.add(job_id)
     await pause(RETRY_MS, stopping.signal)
+    broken.delete(job_id)
     if (!started) return
     try {
       resume(job_id)
@@ -175,7 +182,9 @@ export function createJobs(options: JobsOptions): Jobs {
     if (!started) return
     try {
       while (startSome());
+      is_stuck = false
     } catch (error) {
+      is_stuck = true
       log.error('Queued jobs cannot be started now', { error })
       void pause(RETRY_MS, stopping.signal).then(wake)
     }
@@ -246,6 +255,12 @@ export function createJobs(options: JobsOptions): Jobs {
     findBySubject: repository.findBySubject,
     steps: repository.steps,
     resizePool: (name, size) => pools.get(name)?.resize(size),
+    fault() {
+      if (!started) return 'Background jobs are not worked on: Portreeve starts or ends.'
+      return is_stuck || broken.size > 0
+        ? 'Background jobs cannot be worked on now; the log of Portreeve says why.'
+        : undefined
+    },
     start() {
       started = true
       stopping = new AbortController()
