@@ -10,7 +10,7 @@ export const DomainSettings = v.pipe(
   v.object({
     dashboard_domain: v.nullable(
       HostName(
-        'Name under which the edge serves the dashboard and the API over HTTPS; null for none. Port 9000 goes on answering under every name and address, whatever is set here.',
+        'Name under which the edge serves the dashboard and the API over HTTPS; null for none. Port 9000 answers under every name and address until an administrator has come in by it; from then on only to the machine itself, unless `HOST` is set.',
         'portreeve.example.com',
       ),
     ),
