@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { appendFileSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { gzipSync } from 'node:zlib'
+import { generate } from 'otplib'
 import type { Browser } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { enter, join as joinTeam, type Person } from '#test/support/cast'
@@ -304,6 +305,49 @@ describe('the dashboard', () => {
     await looking.context.close()
   })
 
+  it('sets the limits of a project, and deletes an app with its volumes and without a final backup', async () => {
+    const name = `limited-${randomBytes(3).toString('hex')}`
+    const project = await make('/api/projects', { name })
+    const app = await make('/api/apps', { name, source: 'upload', project_id: project.id })
+    const { page, open, faults, context } = await visit(browser, portreeve, WIDE, admin.cookie)
+    await open(`/projects/${project.id}/settings`)
+    await page.getByLabel('Memory (GiB)').fill('0.5')
+    await page.getByLabel('Memory (GiB)').press('Enter')
+    await page.getByText('Saved.').waitFor()
+    const { body } = await portreeve.call('GET', `/api/projects/${project.id}`)
+    expect(body.data.quotas).toEqual({ memory_bytes: 2 ** 29 })
+    await open(`/apps/${app.id}/settings`)
+    await page.getByRole('button', { name: `Delete ${name}…` }).click()
+    await page.getByText('A final backup of its configuration and variables').waitFor()
+    await page.getByLabel('Delete its volumes as well').check()
+    await page.getByLabel('Delete without a final backup').check()
+    expect(await page.getByText('A final backup of its').count()).toBe(0)
+    const asked = page.waitForRequest((request) => request.method() === 'DELETE')
+    await page.getByLabel(`Type ${name} to confirm`).fill(name)
+    await page.getByLabel(`Type ${name} to confirm`).press('Enter')
+    expect(new URL((await asked).url()).search).toBe('?volumes=true&skip_backup=true')
+    await page.waitForURL('**/apps')
+    expect(faults.filter((fault) => !fault.includes(NETWORK_CHANGED))).toEqual([])
+    await context.close()
+  })
+  it('keeps the password where the code of a second factor was mistyped', async () => {
+    const person = await joinTeam(portreeve, `phone-${randomBytes(3).toString('hex')}`, 'reader')
+    const { page, open, context } = await visit(browser, portreeve, WIDE, person.cookie)
+    await open('/profile/two-factor')
+    await page.getByRole('button', { name: 'Set up' }).click()
+    const code = page.getByRole('textbox', { name: 'Code' })
+    await code.waitFor()
+    const secret = /\b[A-Z2-7]{32}\b/.exec(await page.getByRole('main').innerText())![0]
+    await code.fill(await generate({ secret }))
+    await page.getByRole('button', { name: 'Turn on' }).click()
+    await page.getByRole('button', { name: 'I have kept them' }).click()
+    await page.getByLabel('Password').fill('a password of this person')
+    await code.fill('000000')
+    await page.getByRole('button', { name: 'New recovery codes' }).click()
+    await page.getByRole('alert').waitFor()
+    expect(await page.getByLabel('Password').inputValue()).toBe('a password of this person')
+    await context.close()
+  })
   it('leads from the palette to whatever can be added', async () => {
     const { page, open, context } = await visit(browser, portreeve, WIDE, admin.cookie)
     await open('/')
