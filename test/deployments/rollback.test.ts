@@ -237,6 +237,15 @@ describe('a rollback to a deployment', () => {
     await api.services.jobs.idle()
   })
 
+  it('is refused for one of another app, whose code and secrets would run here', async () => {
+    const [first] = await live('v1')
+    const other = { name: 'other', git_url: SHOP_URL, soak_seconds: 0 }
+    app_id = (await api.as('developer').post('/api/apps', other)).body.data.id
+    await api.services.jobs.idle()
+    const answer = await rollBack({ deployment_id: first })
+    expect([answer.status, answer.body.error.details[0].path]).toEqual([422, 'deployment_id'])
+  })
+
   it('is refused for one that failed', async () => {
     await live('v1')
     api.fakes.engine.behave(`app=${app_id}`, { start: 'exits' })

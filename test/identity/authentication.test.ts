@@ -139,6 +139,35 @@ it('an API key that was narrowed works from its addresses only, and until it exp
   expect(await from('203.0.113.9')).toBe(401)
   await people.close()
 })
+it('a ticket of a narrowed API key and what it opened hold no longer and no further than the key itself', async () => {
+  const people = await createPeople()
+  const { bearer } = await people.enter()
+  const expires_at = new Date(people.fakes.clock.now() + 3_600_000).toISOString()
+  const { body } = await people.request('POST', '/api/auth/api-keys', {
+    headers: bearer,
+    body: { name: 'narrow', addresses: ['203.0.113.0/24'], expires_at },
+  })
+  const [near, far] = ['203.0.113.9', '203.0.114.9']
+  const { identity } = people.services
+  const open = async (address: string) => {
+    const made = await people.request('POST', '/api/auth/ws-ticket', {
+      headers: { 'x-api-key': body.data.key, 'x-forwarded-for': near },
+    })
+    return identity.authenticateUpgrade(
+      { ticket: made.body.data.ticket, mutating: false },
+      { address, id: 'req_1' },
+    )
+  }
+  const opened = await open(near)
+  expect([opened.method, opened.credential_id]).toEqual(['api_key', body.data.id])
+  await expect(open(far)).rejects.toMatchObject({ code: 'UNAUTHORIZED' })
+  const again = (address: string) => identity.actorOf(opened, { address, id: '' }).credential_id
+  expect(again(near)).toBe(body.data.id)
+  expect(() => again(far)).toThrow('Log in')
+  people.fakes.clock.advance(3_600_001)
+  expect(() => again(near)).toThrow('Log in')
+  await people.close()
+})
 it('an API key takes no address that only one machine understands, and would fail at each use', async () => {
   const people = await createPeople()
   const { bearer } = await people.enter()

@@ -44,6 +44,16 @@ describe('a forgotten password', () => {
     const actions = people.kernel.db.sql('SELECT action FROM audit_log').pluck().all()
     expect(actions).toEqual(expect.arrayContaining(['account.password_reset_ask', 'account.password_reset']))
   })
+  it('is replaced by one of two that use the link at the same time', async () => {
+    await open('forgot', { email: ADMIN.email })
+    const token = await mailed()
+    const answers = await Promise.all(
+      [NEW, OTHER].map((new_password) => open('reset', { token, new_password })),
+    )
+    expect(answers.map(({ status }) => status).sort()).toEqual([200, 404])
+    const taken = answers[0]!.status === 200 ? NEW : OTHER
+    expect((await people.login({ ...ADMIN, password: taken })).status).toBe(200)
+  })
   it('tells nobody whether an address has an account, and sends one mail a minute', async () => {
     const unknown = await open('forgot', { email: 'nobody@example.com' })
     const known = await open('forgot', { email: ADMIN.email })
