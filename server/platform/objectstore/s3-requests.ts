@@ -35,8 +35,10 @@ function timeoutOf({ method, key }: S3Request): number {
   return method === 'PUT' || method === 'POST' ? TIMEOUT_MS.send : TIMEOUT_MS.ask
 }
 
-/** A full store stays full for longer than anybody would wait. */
-const isPassing = (status: number) => (status >= 500 && status !== 507) || status === 429 || status === 408
+/** What stays for longer than anybody would wait: a full store, and what the service does not know how to do. */
+const STAYS: readonly number[] = [501, 507]
+const isPassing = (status: number) =>
+  (status >= 500 && !STAYS.includes(status)) || status === 429 || status === 408
 
 /** A list of a thousand keys, each as long as it may be, has less. */
 const MOST_ANSWER_BYTES = 8 * 1024 ** 2

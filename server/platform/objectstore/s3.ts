@@ -66,6 +66,24 @@ const PART_BYTES = 16 * 1024 ** 2
 const READ_ATTEMPTS = 5
 const PROGRESS_BYTES = 1024 ** 2
 
+/**
+ * Ends uploads of an object that a process began which was killed: their parts take room, and are in no list of
+ * objects. Not every service tells of them, nor lets every key ask.
+ */
+async function endUploads(send: SendS3, key: string, limits: { signal?: AbortSignal }): Promise<void> {
+  try {
+    const query = { uploads: '', prefix: key }
+    const xml = await textOf(await send({ method: 'GET', key: '', query, ...limits }))
+    for (const entry of entriesOf(xml, 'Upload')) {
+      const uploadId = decodeXml(tagOf(entry, 'UploadId') ?? '')
+      if (uploadId === '' || decodeXml(tagOf(entry, 'Key') ?? '') !== key) continue
+      await (await send({ method: 'DELETE', key, query: { uploadId }, ...limits })).discard()
+    }
+  } catch (error) {
+    if (!(error instanceof ObjectStoreError)) throw error
+  }
+}
+
 /** Uploads in parts: each is sent again by itself when its connection breaks. */
 async function putParts(
   send: SendS3,
@@ -82,6 +100,7 @@ async function putParts(
     onProgress?.(first.value.bytes.byteLength)
     return { size_bytes: first.value.bytes.byteLength }
   }
+  await endUploads(send, key, limits)
   const started = await send({ method: 'POST', key, query: { uploads: '' }, ...limits })
   const uploadId = tagOf(await textOf(started), 'UploadId')
   if (!uploadId) throw new ObjectStoreError('failed', 'The service did not begin the upload.')
@@ -162,11 +181,11 @@ async function* read(send: SendS3, request: S3Request, start: number, end?: numb
 }
 
 /** The texts of the entries of a list. Looked for one after the other: what is never closed is no entry. */
-function* entriesOf(xml: string): Generator<string> {
+function* entriesOf(xml: string, name: string): Generator<string> {
   let at = 0
   for (;;) {
-    const start = xml.indexOf('<Contents>', at)
-    const end = start < 0 ? -1 : xml.indexOf('</Contents>', start)
+    const start = xml.indexOf(`<${name}>`, at)
+    const end = start < 0 ? -1 : xml.indexOf(`</${name}>`, start)
     if (end < 0) return
     yield xml.slice(start, end)
     at = end
@@ -205,7 +224,7 @@ export function createS3Store(send: SendS3, prefix: string): ObjectStore {
         }
         const request = { method: 'GET', key: '', query } as const
         const xml = await textOf(await send({ ...request, ...(signal ? { signal } : {}) }))
-        for (const entry of entriesOf(xml))
+        for (const entry of entriesOf(xml, 'Contents'))
           yield {
             key: decodeXml(tagOf(entry, 'Key') ?? '').slice(root.length),
             size_bytes: Number(tagOf(entry, 'Size') ?? 0),
@@ -225,6 +244,7 @@ export function createS3Store(send: SendS3, prefix: string): ObjectStore {
       } catch (error) {
         if (!(error instanceof ObjectStoreError) || error.code !== 'not_found') throw error
       }
+      await endUploads(send, nameOf(key), signal ? { signal } : {})
     },
     close: async () => {},
   }

@@ -2,8 +2,8 @@ import { randomBytes } from 'node:crypto'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { s3 } from '#server/platform/objectstore/s3'
-import { createGuardedClient, type GuardedClient } from '#server/platform/outbound/client'
+import { createS3Store, s3 } from '#server/platform/objectstore/s3'
+import { type Answer, createGuardedClient, type GuardedClient } from '#server/platform/outbound/client'
 import { createDial } from '#server/platform/outbound/dial'
 import { OutboundError } from '#server/platform/outbound/outbound'
 import { createOutboundPolicy } from '#server/platform/outbound/policy'
@@ -70,6 +70,31 @@ describe('a bucket of an S3 server', () => {
       code: 'denied',
       message: expect.stringMatching(/^127\.0\.0\.1:\d+ refused the access key \(SignatureDoesNotMatch\)/),
     })
+  })
+  it('has no parts of an upload that a killed process began, once it is begun anew or its object is removed', async () => {
+    const uploads = new Map([
+      ['one', 'backups/large'],
+      ['two', 'backups/large.other'],
+      ['three', 'backups/small'],
+    ])
+    const answer = (text: string) =>
+      ({ status: 200, headers: {}, text: async () => text, discard: async () => {} }) as unknown as Answer
+    const store = createS3Store(async ({ method, key, query = {} }) => {
+      if (method === 'DELETE' && query.uploadId) uploads.delete(query.uploadId)
+      if (method === 'POST' && query.uploads === '') uploads.set('new', key)
+      if (method === 'POST' && query.uploadId) uploads.delete(query.uploadId)
+      const listed = [...uploads].filter(([, name]) => name.startsWith(query.prefix ?? ''))
+      const entries = listed.map(
+        ([id, name]) => `<Upload><Key>${name}</Key><UploadId>${id}</UploadId></Upload>`,
+      )
+      if (method === 'GET')
+        return answer(`<ListMultipartUploadsResult>${entries.join('')}</ListMultipartUploadsResult>`)
+      return answer('<UploadId>new</UploadId>')
+    }, 'backups')
+    await store.put('large', bytesOf(Buffer.alloc(17 * MIB)))
+    expect([...uploads.keys()]).toEqual(['two', 'three'])
+    await store.delete('small')
+    expect([...uploads.keys()]).toEqual(['two'])
   })
   it('that is full says so, and no part of the upload stays', async () => {
     server.failNext(
