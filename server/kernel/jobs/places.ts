@@ -1,5 +1,8 @@
 import { placesOfOne, type Tenants } from './tenants.ts'
 
+/** Jobs under way for each place, those that wait among them: they are in memory, and each start takes them up. */
+const UNDER_WAY_PER_PLACE = 16
+
 /** A job under way, as far as its place goes. */
 export interface Occupant {
   project_id: string | null
@@ -18,8 +21,8 @@ export interface Places {
 
 /**
  * Counts who has the places among so many. Jobs that wait (for a pool, for their time, for somebody else) take none,
- * else those of two projects that hang would keep everybody from everything; of one project there are only so many of
- * them, too. While other projects do work, one leaves a part to them, and the last places are for projects that have
+ * else those of two projects that hang would keep everybody from everything; of one project, and of all that have some,
+ * there are only so many of them, too. While other projects do work, one leaves a part to them, and the last places are for projects that have
  * none: a few with as many as they may have take no such place.
  */
 export function countPlaces(
@@ -29,9 +32,10 @@ export function countPlaces(
 ): Places {
   const kept = most - placesOfOne(most)
   const shares = new Map<string | null, { all: number; at_work: number }>()
-  let at_work = 0
+  let [at_work, count] = [0, 0]
   const isFull = (project: string | null): boolean => {
     const own = shares.get(project) ?? { all: 0, at_work: 0 }
+    if (own.all > 0 && count >= most * UNDER_WAY_PER_PLACE) return true
     if (project === null || !tenants.others(project)) return own.all >= most
     return own.all >= most - kept || (own.at_work > 0 && most - at_work <= kept)
   }
@@ -44,6 +48,7 @@ export function countPlaces(
       const one = occupant.isWaiting() ? 0 : 1
       shares.set(occupant.project_id, { all: own.all + 1, at_work: own.at_work + one })
       at_work += one
+      count += 1
     },
   }
   for (const occupant of under_way) places.add(occupant)

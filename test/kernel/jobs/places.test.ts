@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest'
+import { countPlaces } from '#server/kernel/jobs/places'
 import { Later } from '#server/kernel/jobs/definition'
 import { job, until, untilStopped, useHarness } from './harness.ts'
 
@@ -81,6 +82,18 @@ describe('the places of jobs', () => {
     await until(() => open.has('ada'))
     expect(open.size).toBe(7)
   })
+})
+
+it('a project that has nothing under way may begin, however much of others waits, and the others begin no more', () => {
+  const waiting = Array.from({ length: 40 }, (_, at) => ({
+    project_id: `prj_${at % 20}`,
+    isWaiting: () => true,
+  }))
+  const places = countPlaces(4, { others: () => true }, waiting)
+  expect([places.isFull('prj_0'), places.isFull('prj_ada')]).toEqual([false, false])
+  for (const occupant of waiting.slice(0, 24))
+    places.add({ ...occupant, project_id: `${occupant.project_id}x` })
+  expect([places.isFull('prj_0'), places.isFull('prj_ada'), places.free()]).toEqual([true, false, 4])
 })
 
 const never = (error: unknown): never => {
