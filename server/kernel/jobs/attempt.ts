@@ -18,6 +18,10 @@ export interface AttemptLimits {
 
 /** How long work may take to notice that it was stopped before the job goes on without it. */
 const GRACE_MS = 10_000
+/** The process has ten seconds for its end: work that listens to nobody, since a host hangs, must leave some to the rest. */
+const LAST_GRACE_MS = 4_000
+/** Why work ends with its process, to be gone on with by the next one. */
+export const SUSPENDED = Symbol('suspended')
 
 /**
  * Settles with the work; when the signal aborts and the work does not react in time, rejects and leaves it
@@ -27,7 +31,8 @@ function settle(work: Promise<void>, signal: AbortSignal): Promise<void> {
   return new Promise((resolve, reject) => {
     let timer: NodeJS.Timeout | undefined
     const abandon = () => {
-      timer = setTimeout(() => reject(new Error('The work did not end when it was told to.')), GRACE_MS)
+      const grace_ms = signal.reason === SUSPENDED ? LAST_GRACE_MS : GRACE_MS
+      timer = setTimeout(() => reject(new Error('The work did not end when it was told to.')), grace_ms)
     }
     signal.addEventListener('abort', abandon, { once: true })
     void work.then(resolve, reject).finally(() => {

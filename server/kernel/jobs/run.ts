@@ -1,5 +1,5 @@
 import { CALLS } from '../calls.ts'
-import { attempt } from './attempt.ts'
+import { attempt, SUSPENDED } from './attempt.ts'
 import { type Failure, type JobDefinition, type JobRow, Later } from './definition.ts'
 import type { Outcome, Step, StepStatus } from './definition.ts'
 import { redacting } from '../log.ts'
@@ -26,7 +26,6 @@ const UNDO_TIMEOUT_MS = 120_000
 const MAX_RESUMES = 5
 
 const CANCELLED = Symbol('cancelled')
-const SUSPENDED = Symbol('suspended')
 
 /** Back-off between attempts: 0.5 s, 1 s, 2 s … at most 10 s. */
 const backoff = (attempts: number) => Math.min(10_000, 500 * 2 ** (attempts - 1))

@@ -1,4 +1,4 @@
-import { describe, expect, it } from 'vitest'
+import { describe, expect, it, vi } from 'vitest'
 import { hang, job, nothing, refuse, until, untilStopped, useHarness } from './harness.ts'
 
 const harness = useHarness()
@@ -233,6 +233,21 @@ describe('stopping in good order', () => {
     after.start()
     await after.idle()
     expect(harness.ran()).toEqual(['run a', 'run b'])
+  })
+  it('leaves half of its time to the rest of the process where a step does not listen, and counts it as in good order', async () => {
+    vi.useFakeTimers()
+    try {
+      const jobs = harness.boot([{ name: 'a', run: hang }])
+      jobs.start()
+      const id = jobs.enqueue(job())
+      await vi.advanceTimersByTimeAsync(0)
+      let is_stopped = false
+      void jobs.stop().then(() => (is_stopped = true))
+      await vi.advanceTimersByTimeAsync(5_000)
+      expect([is_stopped, jobs.find(id)!.resumes]).toEqual([true, -1])
+    } finally {
+      vi.useRealTimers()
+    }
   })
   it('ends undoing as well, to go on with it later', async () => {
     const jobs = harness.boot([{ name: 'a', run: refuse, undo: untilStopped }])
