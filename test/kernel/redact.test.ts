@@ -70,9 +70,7 @@ describe('a known secret never stands in a line', () => {
   ])('nor the password that is part of %s', (_what, secret, password) => {
     const mask = redactor([secret])
     expect(mask(`password: ${password}, user: shop`)).toBe('password: [redacted], user: shop')
-    expect(mask('Server=db LOG_LEVEL account require')).toBe(
-      'Server=db LOG_LEVEL account require',
-    )
+    expect(mask('Server=db LOG_LEVEL account require')).toBe('Server=db LOG_LEVEL account require')
   })
 
   it('line by line when it has several', () => {
