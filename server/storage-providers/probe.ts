@@ -5,7 +5,7 @@ import { type ObjectStore, ObjectStoreError } from '#server/platform/objectstore
 const PROBE_BYTES = 4096
 const MOST_MS = 60_000
 
-async function tryOut(store: ObjectStore): Promise<void> {
+async function tryOut(store: ObjectStore, signal: AbortSignal): Promise<void> {
   const key = `portreeve-probe-${randomBytes(8).toString('hex')}`
   const body = randomBytes(PROBE_BYTES)
   await store.put(
@@ -13,27 +13,28 @@ async function tryOut(store: ObjectStore): Promise<void> {
     (async function* () {
       yield body
     })(),
+    { signal },
   )
-  const { bytes, truncated } = await firstBytes(store.get(key), PROBE_BYTES)
+  const { bytes, truncated } = await firstBytes(store.get(key, undefined, signal), PROBE_BYTES)
   if (truncated || !bytes.equals(body))
     throw new ObjectStoreError('failed', 'What was read back is not what was written.')
-  await store.delete(key)
+  await store.delete(key, signal)
 }
 
 /**
  * Writes an object, reads it back and deletes it: what a backup will need, proven. A destination may be somebody
  * else's by now, so that neither the size of its answers nor their time is left to it.
+ * @param time aborts when it is over; nothing goes on after it.
  */
-export async function probe(store: ObjectStore, timeout_ms = MOST_MS): Promise<void> {
+export async function probe(store: ObjectStore, time = AbortSignal.timeout(MOST_MS)): Promise<void> {
   const late = Promise.withResolvers<never>()
-  const timer = setTimeout(
-    () => late.reject(new ObjectStoreError('unreachable', 'The destination did not answer in time.')),
-    timeout_ms,
-  )
+  const end = () =>
+    late.reject(new ObjectStoreError('unreachable', 'The destination did not answer in time.'))
+  time.addEventListener('abort', end, { once: true })
   try {
-    await Promise.race([tryOut(store), late.promise])
+    await Promise.race([late.promise, tryOut(store, time)])
   } finally {
-    clearTimeout(timer)
+    time.removeEventListener('abort', end)
     await store.close()
   }
 }

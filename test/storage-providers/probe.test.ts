@@ -1,5 +1,11 @@
+import { createServer, type AddressInfo } from 'node:net'
 import { expect, it } from 'vitest'
 import type { ObjectStore } from '#server/platform/objectstore/objectstore'
+import { createS3Store } from '#server/platform/objectstore/s3'
+import { createS3Requests } from '#server/platform/objectstore/s3-requests'
+import { createGuardedClient } from '#server/platform/outbound/client'
+import { createDial } from '#server/platform/outbound/dial'
+import { createOutboundPolicy } from '#server/platform/outbound/policy'
 import { probe } from '#server/storage-providers/probe'
 
 /** A destination that takes everything, and answers as it likes. */
@@ -36,6 +42,37 @@ it('a destination that never answers ends with the time that it has', async () =
     await new Promise(() => {})
     yield new Uint8Array()
   })
-  await expect(probe(store, 1)).rejects.toThrow('did not answer in time')
+  await expect(probe(store, AbortSignal.timeout(1))).rejects.toThrow('did not answer in time')
   expect(store.closed).toBe(true)
+})
+
+it('nothing of it goes on at a destination that hangs, once it was said that it does', async () => {
+  const left = Promise.withResolvers<void>()
+  const server = createServer((socket) => socket.on('error', () => {}).once('close', () => left.resolve()))
+  await new Promise<void>((listening) => server.listen(0, '127.0.0.1', listening))
+  const { port } = server.address() as AddressInfo
+  const policy = createOutboundPolicy({ allowed_private_hosts: ['127.0.0.1'] })
+  const reached = Promise.withResolvers<void>()
+  const dial = createDial(policy)
+  const client = createGuardedClient(policy, {
+    dial: async (...where) => {
+      const socket = await dial(...where)
+      reached.resolve()
+      return socket
+    },
+  })
+  const config = {
+    endpoint: `http://127.0.0.1:${port}`,
+    ...{ region: 'us-east-1', bucket: 'backups', prefix: '', path_style: true },
+    ...{ access_key_id: 'key', secret_access_key: 'secret' },
+  }
+  const store = createS3Store(createS3Requests(client, config), '')
+  const time = new AbortController()
+  const told = probe(store, time.signal)
+  await reached.promise
+  time.abort()
+  await expect(told).rejects.toThrow('did not answer in time')
+  await left.promise
+  await client.close()
+  await new Promise((closed) => server.close(closed))
 })
