@@ -1,7 +1,10 @@
 import { placesOfOne, type Tenants } from './tenants.ts'
 
-/** Jobs under way for each place, those that wait among them: they are in memory, and each start takes them up. */
-const UNDER_WAY_PER_PLACE = 16
+/**
+ * Jobs under way for each place, of all projects and of one, those that wait among them: they are in memory, and each
+ * start takes them up.
+ */
+const UNDER_WAY = { all: 16, of_one: 4 }
 
 /** A job under way, as far as its place goes. */
 export interface Occupant {
@@ -21,9 +24,9 @@ export interface Places {
 
 /**
  * Counts who has the places among so many. Jobs that wait (for a pool, for their time, for somebody else) take none,
- * else those of two projects that hang would keep everybody from everything; of one project, and of all that have some,
- * there are only so many of them, too. While other projects do work, one leaves a part to them, and the last places are for projects that have
- * none: a few with as many as they may have take no such place.
+ * else those of two projects that hang would keep everybody from everything; only so many are under way all the same.
+ * While other projects do work, one leaves a part to them, and the last places are for projects that have none: a few
+ * with as many as they may have take no such place.
  */
 export function countPlaces(
   most: number,
@@ -35,9 +38,9 @@ export function countPlaces(
   let [at_work, count] = [0, 0]
   const isFull = (project: string | null): boolean => {
     const own = shares.get(project) ?? { all: 0, at_work: 0 }
-    if (own.all > 0 && count >= most * UNDER_WAY_PER_PLACE) return true
-    if (project === null || !tenants.others(project)) return own.all >= most
-    return own.all >= most - kept || (own.at_work > 0 && most - at_work <= kept)
+    if (own.all >= most * UNDER_WAY.of_one || (own.all > 0 && count >= most * UNDER_WAY.all)) return true
+    if (project === null || !tenants.others(project)) return false
+    return own.at_work >= most - kept || (own.at_work > 0 && most - at_work <= kept)
   }
   const places: Places = {
     free: () => most - at_work,

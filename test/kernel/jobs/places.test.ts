@@ -84,6 +84,14 @@ describe('the places of jobs', () => {
   })
 })
 
+it('those of a project that wait do not keep its own work from beginning, up to a number', () => {
+  const waiting = (count: number) =>
+    Array.from({ length: count }, () => ({ project_id: 'prj_ada', isWaiting: () => true }))
+  const tenants = { others: () => true }
+  expect(countPlaces(4, tenants, waiting(15)).isFull('prj_ada')).toBe(false)
+  expect(countPlaces(4, tenants, waiting(16)).isFull('prj_ada')).toBe(true)
+})
+
 it('a project that has nothing under way may begin, however much of others waits, and the others begin no more', () => {
   const waiting = Array.from({ length: 40 }, (_, at) => ({
     project_id: `prj_${at % 20}`,
