@@ -21,6 +21,8 @@ export function createTimeHeld(clock: Pick<Clock, 'monotonic_ms'>) {
     add(key: string, ms: number): void {
       held.set(key, { ms: of(key) + ms, at_ms: clock.monotonic_ms() })
     },
+    /** Those that held places for longer than this. */
+    over: (ms: number): string[] => [...held.keys()].filter((key) => of(key) > ms),
     /** Forgets whoever held none for long; to be called now and then. */
     prune(): void {
       for (const key of held.keys()) if (of(key) < LEAST_MS) held.delete(key)

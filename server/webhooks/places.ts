@@ -13,6 +13,10 @@ const MOST_OF_SLOW = 2
 const HUNG_MS = 5_000
 /** A project that held places for so long of late is slow: three receivers and more of it hang. */
 const SLOW_MS = 200_000
+/** A project that held places for so long of late comes after all others: a receiver of it hung. */
+const HEAVY_MS = 5_000
+/** Places that are left to projects which held none for long and have none: somebody may have many in which all hang. */
+const KEPT_FOR_LIGHT = 4
 /** What else is due of a receiver that hangs waits so long, twice that the next time, and so on. */
 const REST_S = 10
 const LONGEST_REST_S = 300
@@ -48,6 +52,8 @@ export function createPlaces({ clock, deliveries, payerOf }: PlacesOptions) {
     else counts.set(key, count)
   }
   const isSlow = (payer: string) => held.of(payer) > SLOW_MS
+  let count = 0
+  const isHeavy = (payer: string) => of_payer.has(payer) || held.of(payer) > HEAVY_MS
   const isHookFull = (webhook_id: string) => (of_hook.get(webhook_id) ?? 0) >= MOST_OF_ONE
   const isPayerFull = (payer: string) =>
     (of_payer.get(payer) ?? 0) >= (isSlow(payer) ? MOST_OF_SLOW : MOST_OF_PROJECT)
@@ -71,14 +77,20 @@ export function createPlaces({ clock, deliveries, payerOf }: PlacesOptions) {
       webhooks: [...of_hook.keys()].filter(isHookFull),
       projects: [...of_payer.keys()].filter(isPayerFull),
     }),
+    isHeavy: (webhook_id: string): boolean => isHeavy(payerOf(webhook_id)),
+    /** Projects of which nothing begins while there is something of others, nor in the last places. */
+    heavy: (): string[] => [...of_payer.keys(), ...held.over(HEAVY_MS)],
+    hasRoom: (is_heavy: boolean): boolean => count < MOST_AT_ONCE - (is_heavy ? KEPT_FOR_LIGHT : 0),
     /** Takes a place. Call the answer once the attempt has ended, with how it did. */
     enter(webhook_id: string): (attempt?: { succeeded: boolean; duration_ms: number }) => void {
       const payer = payerOf(webhook_id)
       add(of_hook, webhook_id, 1)
       add(of_payer, payer, 1)
+      count += 1
       return (attempt) => {
         add(of_hook, webhook_id, -1)
         add(of_payer, payer, -1)
+        count -= 1
         if (!attempt) return
         held.add(payer, attempt.duration_ms)
         held.prune()

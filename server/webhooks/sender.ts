@@ -189,9 +189,18 @@ export function createSender(options: SenderOptions) {
   /** Begins some of what is due. False when nothing of it can be begun now. */
   const beginSome = (): boolean => {
     const before = under_way.size
-    for (const row of deliveries.due(clock.iso(), places.full(), BATCH)) {
-      if (under_way.size >= MOST_AT_ONCE) return false
-      if (!under_way.has(row.id) && !places.isFull(row.webhook_id)) begin(row)
+    for (const is_heavy of [false, true]) {
+      if (!places.hasRoom(is_heavy)) break
+      const { webhooks, projects } = places.full()
+      const but = { webhooks, projects: is_heavy ? projects : [...projects, ...places.heavy()] }
+      for (const row of deliveries.due(clock.iso(), but, BATCH))
+        if (
+          places.hasRoom(is_heavy) &&
+          !under_way.has(row.id) &&
+          !places.isFull(row.webhook_id) &&
+          (is_heavy || !places.isHeavy(row.webhook_id))
+        )
+          begin(row)
     }
     return under_way.size > before
   }

@@ -112,3 +112,65 @@ it('a stop waits for no receiver that hangs, and what it cut off is due at the n
   await client.close()
   for (const { close } of [web, post]) close()
 })
+
+it('receivers that hung, of however many projects, leave places to those that answer', async () => {
+  let now_ms = Date.parse('2026-01-01T00:00:00.000Z')
+  const clock = {
+    now: () => now_ms,
+    iso: () => new Date(now_ms).toISOString(),
+    monotonic_ms: () => now_ms,
+  }
+  const payerOf = (webhook_id: string) => webhook_id.split(' ')[0]!
+  const rows: DeliveryRow[] = []
+  const queue = (id: string) =>
+    rows.push({ id, webhook_id: `${id} hook`, attempts: 0, status: 'pending' } as DeliveryRow)
+  /** What is under way, with what ends it. */
+  const open = new Map<string, () => void>()
+  const sender = createSender({
+    clock,
+    payerOf,
+    deliveries: {
+      due: (_at: string, { projects }: { projects: string[] }, limit: number) =>
+        rows.filter(({ webhook_id }) => !projects.includes(payerOf(webhook_id))).slice(0, limit),
+      nextDue: () => null,
+      mendAhead: () => undefined,
+      update: ({ id }: DeliveryRow) =>
+        rows.splice(
+          rows.findIndex((row) => row.id === id),
+          1,
+        ),
+      putOff: () => undefined,
+      putOffProject: () => undefined,
+    },
+    requestOf: ({ id }: DeliveryRow) => ({
+      attempt: () =>
+        new Promise((resolve) =>
+          open.set(id, () => {
+            open.delete(id)
+            resolve({ succeeded: false, response_status: null, duration_ms: 0, detail: 'x', is_gone: false })
+          }),
+        ),
+    }),
+    ended: () => undefined,
+  } as unknown as Parameters<typeof createSender>[0])
+  const eve = Array.from({ length: 32 }, (_, at) => `eve${at}`)
+  for (const id of eve) queue(id)
+  sender.start()
+  // Each of them hangs once.
+  for (let ended = 0; ended < eve.length; ) {
+    now_ms += 10_000
+    for (const end of [...open.values()]) {
+      end()
+      ended += 1
+    }
+    await new Promise((resolve) => setImmediate(resolve))
+  }
+  for (const id of eve) queue(id)
+  sender.wake()
+  queue('ada')
+  sender.wake()
+  expect(open.has('ada')).toBe(true)
+  for (; open.size > 0; await new Promise((resolve) => setImmediate(resolve)))
+    for (const end of [...open.values()]) end()
+  await sender.stop()
+})
