@@ -6,6 +6,7 @@ import { DETECT_WORKER } from '../server/builds/detect-apart.ts'
 import { DOCKERFILE_WORKER } from '../server/builds/dockerfile-apart.ts'
 import { INSPECT_WORKER } from '../server/backups/targets/inspect-apart.ts'
 import { ACME_WORKER } from '../server/platform/acme/apart.ts'
+import { SSH_KEY_WORKER } from '../server/ssh-keys/read-apart.ts'
 import { WEBHOOK_WORKER } from '../server/webhooks/read-apart.ts'
 import { virtualPlugin, namesPlugin } from './bundle-plugins.ts'
 import { bundleScript, OF_PROJECTS } from './bundle-scripts.ts'
@@ -77,6 +78,7 @@ const THREADS = new Map([
   [ACME_WORKER, 'server/platform/acme/worker.ts'],
   [INSPECT_WORKER, 'server/backups/targets/inspect-worker.ts'],
   [WEBHOOK_WORKER, 'server/webhooks/read-worker.ts'],
+  [SSH_KEY_WORKER, 'server/ssh-keys/read-worker.ts'],
 ])
 
 /** Writes a thread of the server as one file. */
@@ -89,8 +91,11 @@ export async function bundleThread(root: string, name: string, file: string): Pr
     platform: 'node',
     format: 'esm',
     target: 'node22',
-    external: ['better-sqlite3'],
-    banner: { js: `import{createRequire}from'node:module';const require=createRequire(import.meta.url);` },
+    // Native parts of the SSH library: what they are for here it does without them.
+    external: ['better-sqlite3', '*.node'],
+    banner: {
+      js: `import{createRequire}from'node:module';const require=createRequire(import.meta.url),__dirname=import.meta.dirname;`,
+    },
     logLevel: 'warning',
   })
 }

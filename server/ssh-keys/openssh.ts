@@ -8,6 +8,7 @@ import {
   type KeyObject,
   randomBytes,
 } from 'node:crypto'
+import { keyFault } from './key-cost.ts'
 
 /** A private key in the form that OpenSSH reads, with its public half. */
 export interface SshKeyPair {
@@ -37,8 +38,9 @@ const PUBLIC_TYPES = [
   'sk-ecdsa-sha2-nistp256@openssh.com',
 ]
 const MIN_RSA_BITS = 2048
-/** Each round costs some ten milliseconds of the server; ssh-keygen's own default is 24. */
+/** Each round costs some tens of milliseconds of a thread; ssh-keygen's own default is 24. */
 const MAX_KDF_ROUNDS = 100
+const UNREADABLE = 'is not a private key that can be read.'
 const BLOCK = 8
 const MAGIC = Buffer.from('openssh-key-v1\0')
 
@@ -140,8 +142,7 @@ interface ParsedKey {
 
 async function fromOpenSsh(text: string, passphrase: string | undefined): Promise<KeyObject> {
   const bytes = Buffer.from(text.replace(/-----[^-]+-----/g, ''), 'base64')
-  if (!bytes.subarray(0, MAGIC.length).equals(MAGIC))
-    throw new SshKeyError('is not a private key that can be read.')
+  if (!bytes.subarray(0, MAGIC.length).equals(MAGIC)) throw new SshKeyError(UNREADABLE)
   if (kdfRounds(bytes) > MAX_KDF_ROUNDS)
     throw new SshKeyError(
       `has a passphrase with more than ${MAX_KDF_ROUNDS} rounds. Take the passphrase off with ssh-keygen -p first.`,
@@ -152,9 +153,7 @@ async function fromOpenSsh(text: string, passphrase: string | undefined): Promis
   const parsed = ssh2.utils.parseKey(text, passphrase)
   if (parsed instanceof Error)
     throw new SshKeyError(
-      /passphrase|decrypt|integrity|bad/i.test(parsed.message)
-        ? wrongPassphrase(passphrase)
-        : 'is not a private key that can be read.',
+      /passphrase|decrypt|integrity|bad/i.test(parsed.message) ? wrongPassphrase(passphrase) : UNREADABLE,
     )
   return createPrivateKey((Array.isArray(parsed) ? parsed[0]! : parsed).getPrivatePEM())
 }
@@ -166,6 +165,33 @@ const wrongPassphrase = (passphrase: string | undefined) =>
 
 const isEncrypted = (pem: string) =>
   /^(?:Proc-Type: 4,ENCRYPTED|-----BEGIN ENCRYPTED PRIVATE KEY-----)$/m.test(pem)
+
+const WITH_PASSPHRASE =
+  /^-----BEGIN ENCRYPTED PRIVATE KEY-----\n([A-Za-z0-9+/=\n]*)-----END ENCRYPTED PRIVATE KEY-----\n$/
+/** Their passphrase is gone over once, in whatever is written there. */
+const OLD_FORMS = ['RSA PRIVATE KEY', 'EC PRIVATE KEY', 'DSA PRIVATE KEY']
+
+/**
+ * Opens a key in PEM. The passphrase is handed on where it is known how long that takes: to what was looked at, and not
+ * to a text in which the library might find something else.
+ */
+function fromPem(label: string, clean: string, passphrase: string | undefined): KeyObject {
+  if (clean.indexOf('-----BEGIN', 1) >= 0) throw new SshKeyError('holds more than one key or certificate.')
+  if (passphrase === undefined || label !== 'ENCRYPTED PRIVATE KEY')
+    return createPrivateKey({
+      key: clean,
+      format: 'pem',
+      ...(passphrase === undefined || !OLD_FORMS.includes(label) ? {} : { passphrase }),
+    })
+  const key = Buffer.from(WITH_PASSPHRASE.exec(clean)?.[1] ?? '', 'base64')
+  const fault = keyFault(key)
+  if (fault === 'unreadable') throw new SshKeyError(UNREADABLE)
+  if (fault === 'too_long')
+    throw new SshKeyError(
+      'has a passphrase that takes too long to try. Take the passphrase off with ssh-keygen -p first.',
+    )
+  return createPrivateKey({ key, format: 'der', type: 'pkcs8', passphrase })
+}
 
 /**
  * Reads a private key of OpenSSH or PEM (PKCS#1, PKCS#8, SEC 1). Throws SshKeyError, whose message never
@@ -182,14 +208,7 @@ export async function readPrivateKey(
     throw new SshKeyError('is not a private key: it must begin with -----BEGIN … PRIVATE KEY-----.')
   try {
     if (label === 'OPENSSH PRIVATE KEY') return toOpenSsh(await fromOpenSsh(clean, passphrase), comment)
-    return toOpenSsh(
-      createPrivateKey({
-        key: clean,
-        format: 'pem',
-        ...(passphrase === undefined ? {} : { passphrase }),
-      }),
-      comment,
-    )
+    return toOpenSsh(fromPem(label, clean, passphrase), comment)
   } catch (error) {
     if (error instanceof SshKeyError) throw error
     const { code = '', message = '' } = error as { code?: string; message?: string }
@@ -197,7 +216,7 @@ export async function readPrivateKey(
       // An old PEM carries no check of its own: one wrong passphrase in 256 opens it to bytes that are no key.
       isEncrypted(clean) || /MISSING_PASSPHRASE|BAD_DECRYPT|INTERRUPTED/.test(`${code} ${message}`)
         ? wrongPassphrase(passphrase)
-        : 'is not a private key that can be read.',
+        : UNREADABLE,
       { cause: error },
     )
   }

@@ -10,7 +10,8 @@ import { selectPage, type Wanted } from '#server/kernel/page'
 import { limits, paged, type Paging } from '#server/kernel/schemas'
 import { openReadable, type Secrets } from '#server/kernel/secrets'
 import type { GitCredential } from '#server/platform/git/git'
-import { generateEd25519, readPrivateKey, readPublicKey, SshKeyError, type SshPublicKey } from './openssh.ts'
+import { generateEd25519, readPublicKey, SshKeyError, type SshPublicKey } from './openssh.ts'
+import { createKeyReader } from './read-apart.ts'
 import type { GenerateSshKey, NewSshKey, SshKey } from './schema.ts'
 
 interface SshKeyRow {
@@ -102,6 +103,7 @@ function createRepository(db: Db) {
  */
 export function createSshKeys({ db, clock, secrets, audit, events, usesOf }: SshKeyOptions) {
   const repository = createRepository(db)
+  const readKey = createKeyReader()
   /** Lists follow it. Everybody in the project hears of it, and only developers may read names: it has none. */
   const emit = (actor: Actor, what: 'created' | 'deleted', { id, project_id }: SshKeyRow) =>
     events.append({ type: `ssh_key.${what}`, project_id, actor_id: actor.user_id || null, payload: { id } })
@@ -179,7 +181,11 @@ export function createSshKeys({ db, clock, secrets, audit, events, usesOf }: Ssh
         project_id,
         given,
         await orInvalid('private_key', () =>
-          readPrivateKey(given.private_key!, given.passphrase, given.name),
+          readKey(actor.user_id, {
+            text: given.private_key!,
+            passphrase: given.passphrase,
+            comment: given.name,
+          }),
         ),
       )
     },
