@@ -1,6 +1,3 @@
-import { own } from '#server/kernel/own'
-import { parse } from 'dotenv'
-
 /** One assignment of a dotenv text. */
 export interface DotenvEntry {
   /** Line on which it begins, from 1. */
@@ -18,7 +15,7 @@ const SKIPPED = /[^\S\n]*(?:#[^\n]*)?(?:\n|$)/y
 const EMPTY_LINES = /(?:[^\S\n]*\n)+/y
 const ASSIGNED = /[^\S\n]*(?:export[^\S\n]+)?([\w.-]+)(?:[^\S\n]*=[^\S\n]*|:[^\S\n]+)/y
 /** A quoted value with nothing behind it but a comment; it may go over several lines. */
-const QUOTED = /(?:'(?:\\'|[^'])*'|"(?:\\"|[^"])*"|`(?:\\`|[^`])*`)[^\S\n]*(?:#[^\n]*)?(?=\n|$)/y
+const QUOTED = /('(?:\\'|[^'])*'|"(?:\\"|[^"])*"|`(?:\\`|[^`])*`)[^\S\n]*(?:#[^\n]*)?(?=\n|$)/y
 const REST_OF_LINE = /[^\n]*/y
 export const VARIABLE_NAME = /^[A-Za-z_][A-Za-z0-9_]*$/
 
@@ -29,10 +26,23 @@ function at(pattern: RegExp, text: string, place: number): RegExpExecArray | nul
 }
 
 /**
- * Reads a dotenv text. The package `dotenv` reads each value, so that a value here is what a
- * developer's own program gets; it passes over what it does not understand, so the places of
- * assignments are found here, and every line that is none is named. After more than `most` lines
- * the rest is left unread.
+ * The value that begins at a place, as the package `dotenv` reads it, so that it is what a developer's own program gets.
+ * The package itself takes U+2028 for the end of a line in some places and not in others: of a megabyte with a quote
+ * behind each of them its time is the square.
+ */
+function valueAt(text: string, from: number): string {
+  const quoted = at(QUOTED, text, from)?.[1]
+  const [plain = ''] = quoted === undefined ? at(REST_OF_LINE, text, from)![0].split('#', 1) : []
+  const value = (quoted ?? plain).trim()
+  const [quote = ''] = value
+  const is_quoted = value.length > 1 && /["'`]/.test(quote) && value.endsWith(quote)
+  const inner = is_quoted ? value.slice(1, -1) : value
+  return quote === '"' ? inner.replaceAll('\\n', '\n').replaceAll('\\r', '\r') : inner
+}
+
+/**
+ * Reads a dotenv text, and names every line that is no assignment. After more than `most` lines the rest is left
+ * unread.
  */
 export function readDotenv(
   source: string,
@@ -64,9 +74,7 @@ export function readDotenv(
 
 /**
  * The variables of a dotenv text, as a developer's own program gets them: what is no assignment is
- * passed over, and of a name's values the last one counts. The package itself takes minutes for
- * some hundred thousand empty lines, so that it is given one assignment at a time. Undefined for
- * more than `most` of them.
+ * passed over, and of a name's values the last one counts. Undefined for more than `most` of them.
  */
 export function parseDotenv(
   source: string,
@@ -80,7 +88,7 @@ export function parseDotenv(
     const from = place + (skipped ?? assigned ?? [''])[0].length
     const end = skipped ? from : endOf(text, assigned ? from : place)
     if (assigned && ++count > most) return undefined
-    if (assigned) found.set(assigned[1]!, own(parse(text.slice(place, end)), assigned[1]!) ?? '')
+    if (assigned) found.set(assigned[1]!, valueAt(text, from))
     place = end
   }
   return Object.fromEntries(found)
@@ -125,7 +133,7 @@ function readEntry(
   const quote = text[from]
   if (!quoted && (quote === '"' || quote === "'" || quote === '`') && !closes(text, from, quote))
     return { end, fault: `opens a quote for ${key} that is never closed.` }
-  return { end, key, value: own(parse(text.slice(place, end)), key) ?? '' }
+  return { end, key, value: valueAt(text, from) }
 }
 
 /** Whether a quote has its other half on the same line, as in `"a" and more`, which is taken as it stands. */

@@ -25,6 +25,13 @@ describe('a dotenv text', () => {
     for (const part of ['\n', ' \n', '\t', 'A\n', '\u2028', 'A=\n', '"\n'])
       expect(parseDotenv(`${part.repeat(1_000_000 / part.length)}\nLAST=1`)).toMatchObject({ LAST: '1' })
   })
+  it('of a megabyte of lines that only some take for lines is read at once', () => {
+    for (const part of ["'x\u2028", '\u2028 ', '# \u2029']) {
+      const value = `x${part.repeat(300_000)}`
+      expect(parseDotenv(`A=${value}\nLAST=1`)).toMatchObject({ A: value.split('#')[0]!.trim(), LAST: '1' })
+      expect(readDotenv(`A=${value}\nLAST=1`).entries).toHaveLength(2)
+    }
+  })
   it('with a mark of its byte order begins with its first name', () => {
     expect(valuesOf('\uFEFFA=1')).toEqual({ A: '1' })
   })
