@@ -1,3 +1,4 @@
+import { posix } from 'node:path'
 import type { ServiceContext } from './context.ts'
 import { parseDotenv } from '#server/kernel/dotenv'
 import { own } from '#server/kernel/own'
@@ -11,7 +12,7 @@ const NAME = /^[A-Za-z_][A-Za-z0-9_.-]*$/
  * `.env`, `.env.production`, `api.env`: files of secrets that repositories leave out by custom, and whose place the
  * app's variables take.
  */
-const LEFT_OUT = /(^|\/)[^/]*\.env(\.[^/]*)?$/
+const LEFT_OUT = /\.env(\.|$)/
 /**
  * Variables that stand in no such file: those that are made up for places of the compose file itself, such as the
  * password of a database, and those of Compose. A service that needs one names it.
@@ -74,7 +75,7 @@ function readEnvFiles(context: ServiceContext, value: unknown, path: string): Ma
     const required = readBoolean(context.issues, fields.required, at(here, 'required')) ?? true
     // A file that may be missing is missing: nothing stands in for it.
     const inside = inCheckout(context.directory, name)
-    const is_left_out = required && LEFT_OUT.test(name) && inside !== undefined
+    const is_left_out = required && LEFT_OUT.test(posix.basename(name)) && inside !== undefined
     const text = fileOf(context, name, here, required && !is_left_out)
     if (text === undefined && is_left_out) {
       for (const [key, one] of Object.entries(context.own_variables))

@@ -124,6 +124,14 @@ it.each<[string, string, Record<string, string>, RegExp]>([
   expect(issuesWith(text, texts).map((issue) => issue.message)).toEqual([expect.stringMatching(message)])
 })
 
+it('files of variables with thousands of dots in their paths are looked at at once', () => {
+  const names = lines(15, (i) => `- ${'.env.'.repeat(3000)}${i}/x`)
+  const before = process.cpuUsage()
+  issuesWith(`services:\n  web:\n    image: a\n    env_file:\n      ${names.join('\n      ')}`, {})
+  const { user, system } = process.cpuUsage(before)
+  expect((user + system) / 1000).toBeLessThan(400)
+})
+
 it('a path of slashes is trimmed at once', () => {
   const texts = Object.fromEntries(lines(150, (i) => `conf/${i}.txt`).map((name) => [name, 'x']))
   const target = `/${'/'.repeat(15_000)}x`
