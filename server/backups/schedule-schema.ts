@@ -1,14 +1,21 @@
 import { hasControl } from '#server/kernel/one-line'
-import { Cron } from 'croner'
+import { nextSlot } from '#server/cron/slots'
 import * as v from 'valibot'
 import { pagingEntries, several, severalIds, sorting, Timestamp } from '#server/kernel/schemas'
 import { Retention } from './retention.ts'
 import { Encrypted, PauseApp, TargetKind } from './schema.ts'
 
-/** Croner finds no run of a pattern that never comes, such as the 31st of February. */
+const LONGEST = 100
+
+/**
+ * Whether there is such a time at all. The 31st of February would be looked for until the year 9999, in which time
+ * nobody is answered: it is asked of the years that `nextSlot` looks at. What is too long has its own sentence.
+ */
 function isPattern(text: string): boolean {
+  if (text.length > LONGEST) return true
+  const expression = text.trim().toLowerCase().split(/\s+/).join(' ')
   try {
-    return new Cron(text, { paused: true, timezone: 'UTC' }).nextRun() !== null
+    return expression.split(' ').length <= 5 && nextSlot(expression, 'UTC', Date.now()) !== undefined
   } catch {
     return false
   }
@@ -30,11 +37,8 @@ const Name = v.pipe(
 )
 const Pattern = v.pipe(
   v.string(),
-  v.maxLength(100),
-  v.check(
-    (text) => text.trim().split(/\s+/).length <= 5 && isPattern(text),
-    'must be a cron expression of five fields, or one such as @daily, that has a next run.',
-  ),
+  v.maxLength(LONGEST),
+  v.check(isPattern, 'must be a cron expression of five fields, or one such as @daily, that has a next run.'),
   v.description('When: minute, hour, day of the month, month, day of the week; or @hourly, @daily, @weekly.'),
   v.examples(['30 3 * * *']),
 )
