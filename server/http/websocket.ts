@@ -143,16 +143,20 @@ function readSome(piece: Buffer, read: (part: Buffer) => void): Buffer | undefin
  * at once is read in turns, some kilobytes at a time, with others served in between: each frame may be a ping that
  * has to be answered.
  */
-function meter(below: NodeSocket, owner: string, isLetIn: (frames: number, bytes: number) => boolean): void {
+function meter(
+  below: NodeSocket,
+  owner: string,
+  isLetIn: (frames: number, bytes: number, is_open: boolean) => boolean,
+): void {
   const socket = below._socket
-  const framesIn = createFrameMeter()
+  const frames = createFrameMeter()
   const pace = createPace(owner)
   let rest: Buffer | undefined
   const [read] = socket.listeners('data')
   if (!read) return
   socket.removeAllListeners('data')
   const take = (part: Buffer): void => {
-    if (isLetIn(framesIn(part), part.length)) read.call(socket, part)
+    if (isLetIn(frames.count(part), part.length, frames.is_open)) read.call(socket, part)
   }
   const readOn = async () => {
     while (rest) {
@@ -218,7 +222,7 @@ export function createWebSocketHooks(running: () => WebSocketParts | undefined):
       }
       peers.set(socket, peer)
       parts.realtime.open(peer, actor)
-      meter(below, actor.user_id, (frames, bytes) => parts.realtime.received(peer, frames, bytes))
+      meter(below, actor.user_id, (...arrived) => parts.realtime.received(peer, ...arrived))
       below.on('pong', () => with_peer(socket, (realtime) => realtime.alive(peer)))
     },
     message: (socket, message) =>

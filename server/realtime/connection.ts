@@ -29,6 +29,8 @@ export interface Connection {
   /** Start of the current ten seconds, and messages in it; those to sessions apart. */
   window: { since_ms: number; messages: number; inputs: number }
   heard_ms: number
+  /** Since when there is more to come of a message that has begun. */
+  open_since_ms: number | undefined
   pinged_ms: number
   checked_ms: number
   /** Since when the client has not taken what was sent. */
@@ -54,6 +56,7 @@ export const newConnection = (
   logs: 0,
   window: { since_ms: now, messages: 0, inputs: 0 },
   heard_ms: now,
+  open_since_ms: undefined,
   pinged_ms: now,
   checked_ms: now,
   full_since_ms: undefined,

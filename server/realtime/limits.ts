@@ -26,6 +26,8 @@ export const FULL_FOR_MS = 30_000
 export const FAREWELL_MS = 2_000
 export const PING_MS = 30_000
 export const SILENT_MS = 75_000
+/** A message that has begun is there after this: what came of it is held by the library, in however many pieces. */
+export const WHOLE_MS = 30_000
 export const CHECK_MS = 60_000
 /** Connections whose rights are asked for again in one go. */
 export const CHECKS_AT_ONCE = 50

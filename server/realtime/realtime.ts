@@ -21,6 +21,7 @@ import {
   MAX_MESSAGE_BYTES,
   PING_MS,
   SILENT_MS,
+  WHOLE_MS,
 } from './limits.ts'
 import type { Outgoing, Peer, RealtimePorts, Revoked } from './ports.ts'
 import { createShares } from './shares.ts'
@@ -38,9 +39,9 @@ export interface Realtime {
   open(peer: Peer, actor: Actor): void
   /**
    * So much arrived, before any of it is read; false when it is not to be read, since its user sent
-   * far too many frames.
+   * far too many frames. Of a message that is open there is more to come.
    */
-  received(peer: Peer, frames: number, bytes: number): boolean
+  received(peer: Peer, frames: number, bytes: number, is_open?: boolean): boolean
   message(peer: Peer, text: string): void
   /** The client answered a ping. */
   alive(peer: Peer): void
@@ -258,6 +259,8 @@ export function createRealtime(
       peer.resume()
     }
     if (connection.ended_ms !== undefined) return
+    if (now - (connection.open_since_ms ?? now) > WHOLE_MS)
+      return end(connection, CLOSE.policy, 'The message did not come in time.')
     if (now - connection.pinged_ms >= PING_MS) {
       connection.pinged_ms = now
       peer.ping()
@@ -282,10 +285,11 @@ export function createRealtime(
       const connection: Connection = { ...made, inbox }
       connections.set(peer, connection)
     },
-    received(peer, frames, bytes) {
+    received(peer, frames, bytes, is_open = false) {
       const connection = connections.get(peer)
       if (!connection) return true
       const { user } = connection
+      connection.open_since_ms = is_open ? (connection.open_since_ms ?? clock.monotonic_ms()) : undefined
       // Who sent far too many may come back when those that were let in are paid for.
       if (user.frames.isLeft()) user.frames.spend(Math.min(frames, MAX_FRAMES_COUNTED))
       user.received.spend(bytes)

@@ -562,6 +562,19 @@ describe('what arrives, before it is read', () => {
     harness.pass(10_000)
     expect(realtime.received(one, 1, 10)).toBe(true)
   })
+  it('is let go where a message that has begun is not whole after half a minute, whatever comes of it', () => {
+    const { realtime } = harness
+    const ada = harness.actor('ada', 'viewer')
+    const [one, two] = [harness.connect(ada).peer, harness.connect(ada).peer]
+    for (let n = 0; n < 31; n += 1) {
+      realtime.received(one, 1, 10, true)
+      // Of this one each message is there, and the next has begun.
+      realtime.received(two, 1, 10, false)
+      realtime.received(two, 1, 10, true)
+      harness.pass(1000)
+    }
+    expect([one.closed, two.closed]).toEqual([expect.objectContaining({ code: 1008 }), undefined])
+  })
   it('waits with the client once its user sent more bytes than are read in a second', () => {
     const { realtime } = harness
     const { peer } = harness.connect(harness.actor('ada', 'viewer'))
