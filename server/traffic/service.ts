@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import type { Clock } from '#server/kernel/clock'
 import type { Events } from '#server/kernel/events'
 import { escapeControl, type Log } from '#server/kernel/log'
-import { mapInPieces } from '#server/kernel/pace'
+import { createPace, mapInPieces } from '#server/kernel/pace'
 import type { EdgeRequest, Ingress } from '#server/platform/ingress/ingress'
 import { createAccessFiles } from './access-files.ts'
 import { createMasks, type MaskOptions } from './masks.ts'
@@ -138,28 +138,54 @@ export function createTraffic(options: TrafficOptions) {
     return true
   }
 
-  /** Lines first, then the place in the edge's log: after a crash some come twice, and their ids tell. */
-  function flush(): void {
+  /** Writes what waits of one app. */
+  const write = (app_id: string, log_of: Pending): void => {
     const second = Math.floor(clock.now() / 1000)
-    for (const [app_id, log_of] of pending) {
-      if (log_of.second < second) tellOmitted(app_id, log_of)
-      if (log_of.lines.length === 0) {
-        if (log_of.omitted === 0 && second > log_of.second + 60) pending.delete(app_id)
-        continue
-      }
-      if (files.append(app_id, log_of.lines)) log_of.lines = []
-      // A full disk loses lines rather than memory.
-      else if (log_of.lines.length > MAX_LINES_PER_SECOND)
-        log_of.lines.splice(0, log_of.lines.length - MAX_LINES_PER_SECOND)
+    if (log_of.second < second) tellOmitted(app_id, log_of)
+    if (log_of.lines.length === 0) {
+      if (log_of.omitted === 0 && second > log_of.second + 60) pending.delete(app_id)
+      return
     }
-    if (cursor === undefined || cursor === written) return
+    if (files.append(app_id, log_of.lines)) log_of.lines = []
+    // A full disk loses lines rather than memory.
+    else if (log_of.lines.length > MAX_LINES_PER_SECOND)
+      log_of.lines.splice(0, log_of.lines.length - MAX_LINES_PER_SECOND)
+  }
+  const writeOf = (app_id: string): void => {
+    const log_of = pending.get(app_id)
+    if (log_of) write(app_id, log_of)
+  }
+  const writeCursor = (at: string | undefined): void => {
+    if (at === undefined || at === written) return
     try {
-      writeFileSync(`${cursor_path}.writing`, cursor, { mode: 0o600 })
+      writeFileSync(`${cursor_path}.writing`, at, { mode: 0o600 })
       renameSync(`${cursor_path}.writing`, cursor_path)
-      written = cursor
+      written = at
     } catch (error) {
       log.debug('The place in the log of the edge cannot be written', { error })
     }
+  }
+  /** Lines first, then the place in the edge's log: after a crash some come twice, and their ids tell. */
+  function flush(): void {
+    for (const [app_id, log_of] of pending) write(app_id, log_of)
+    writeCursor(cursor)
+  }
+  /** The same, app by app, with others served in between: lines of each may be megabytes. */
+  async function flushInPieces(): Promise<void> {
+    const at = cursor
+    const pace = createPace('access')
+    for (const app_id of [...pending.keys()]) {
+      writeOf(app_id)
+      const rest = pace.rest()
+      if (rest) await rest
+    }
+    if (!stopping.signal.aborted) writeCursor(at)
+  }
+  function flushSoon(): void {
+    timer = setTimeout(
+      () => void flushInPieces().finally(() => !stopping.signal.aborted && flushSoon()),
+      FLUSH_MS,
+    ).unref()
   }
 
   /** Forgets an app that is gone. */
@@ -191,17 +217,17 @@ export function createTraffic(options: TrafficOptions) {
           cursor = at
         },
       })
-      timer = setInterval(flush, FLUSH_MS).unref()
+      flushSoon()
     },
     stop() {
       stopping.abort()
-      clearInterval(timer)
+      clearTimeout(timer)
       flush()
     },
     flush,
     /** Newest lines of an app's access log in the shape of its other logs, oldest first. */
     async lines(app_id: string, query: AccessQuery): Promise<LogLine[]> {
-      flush()
+      writeOf(app_id)
       const redact = await masks.soon(app_id)
       const desired = query.q?.toLowerCase()
       const lines = await files.newest(
@@ -220,7 +246,7 @@ export function createTraffic(options: TrafficOptions) {
     },
     /** Lines after a number, oldest first, as many as one piece of work may be about; none after the newest. */
     after(app_id: string, seq: number, limit: number): LogLine[] {
-      flush()
+      writeOf(app_id)
       return files.page(app_id, seq, limit).map((line) => lineOf(cleaned(line, masks.now(app_id))))
     },
     latest: (app_id: string): number => pending.get(app_id)?.seq ?? files.latest(app_id),

@@ -1,6 +1,7 @@
 import type { Socket } from 'node:net'
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Log } from '#server/kernel/log'
+import { createPace } from '#server/kernel/pace'
 import type { EdgeRequest, RequestFollowing } from '../ingress.ts'
 import type { MasterCli } from '../runtime/master-cli.ts'
 import { LOG_RING } from '../render/log.ts'
@@ -27,7 +28,7 @@ interface Attachment {
   socket: Socket
   idle_looks: number
 }
-type Emit = (source: string, lines: string[]) => void
+type Emit = (source: string, lines: string[]) => Promise<void>
 
 const LOOK_MS = 2_000
 /** Between two looks at least, whatever wakes us. */
@@ -41,6 +42,8 @@ const ASK_EVERY_LOOKS = 10
  * more than this.
  */
 const MAX_LINES_PER_SECOND = 20_000
+/** Lines that are told in one piece: some milliseconds of work, of the thousands that a worker may have kept for us. */
+const TOLD_AT_ONCE = 100
 
 export function createRequestFollower({
   socket_path,
@@ -60,10 +63,19 @@ export function createRequestFollower({
     let source: string | undefined
     let [pid, rest, window_ms, in_window] = [0, '', 0, 0]
     let skip: Skip | undefined
+    /** What was read is told in its order, and nothing more is read meanwhile. */
+    let telling = Promise.resolve()
+    const tell = (lines: string[]) => {
+      const of = source!
+      telling = telling
+        .then(() => emit(of, lines))
+        .catch((error: unknown) => log.warn('Requests of the edge could not be listed', { error }))
+      return telling
+    }
     const settle = () => {
       if (!skip || source === undefined) return
       clearInterval(settling)
-      emit(source, skip.end())
+      void tell(skip.end())
     }
     const settling = setInterval(settle, 1_000).unref()
     const takeHead = (): boolean => {
@@ -84,11 +96,12 @@ export function createRequestFollower({
       const now = performance.now()
       if (now - window_ms >= 1_000) [window_ms, in_window] = [now, 0]
       in_window += lines.length
-      if (in_window > MAX_LINES_PER_SECOND) {
-        socket.pause()
-        setTimeout(() => socket.resume(), 1_000 - (now - window_ms)).unref()
-      }
-      if (source !== undefined && skip) emit(source, skip.pass(lines))
+      const pause_ms = in_window > MAX_LINES_PER_SECOND ? 1_000 - (now - window_ms) : 0
+      socket.pause()
+      void tell(skip!.pass(lines)).then(() => {
+        if (pause_ms === 0) socket.resume()
+        else setTimeout(() => socket.resume(), pause_ms).unref()
+      })
     })
     socket.on('error', (error) => log.debug('The log of the edge cannot be read at the moment', { error }))
     socket.on('close', () => {
@@ -124,7 +137,7 @@ export function createRequestFollower({
         const head = readHead(await cli.run(['show info', `show events ${LOG_RING}`], pid))
         if (!head) continue
         const skip = skipOf(head.source)
-        emit(head.source, [...skip.pass(head.rest.split('\n')), ...skip.end()])
+        await emit(head.source, [...skip.pass(head.rest.split('\n')), ...skip.end()])
       }
     }
   }
@@ -133,7 +146,7 @@ export function createRequestFollower({
     refresh: () => wake?.(),
     follow({ cursor, signal, onRequests }) {
       const positions = readCursor(cursor)
-      const emit: Emit = (source, lines) => {
+      const emitSome = (source: string, lines: string[]): void => {
         const requests = lines
           .map(parseRequestLine)
           .filter((request): request is EdgeRequest => request !== undefined)
@@ -143,6 +156,14 @@ export function createRequestFollower({
         positions.set(source, last.id)
         while (positions.size > MAX_POSITIONS) positions.delete(positions.keys().next().value ?? '')
         onRequests(requests, JSON.stringify([...positions]))
+      }
+      const emit: Emit = async (source, lines) => {
+        const pace = createPace(source)
+        for (let from = 0; from < lines.length && !signal.aborted; from += TOLD_AT_ONCE) {
+          emitSome(source, lines.slice(from, from + TOLD_AT_ONCE))
+          const rest = pace.rest()
+          if (rest) await rest
+        }
       }
       const skipOf = (source: string) => createSkip(positions.get(source))
       void (async () => {

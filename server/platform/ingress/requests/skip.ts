@@ -25,8 +25,8 @@ export function createSkip(last_id: string | undefined): Skip {
       if (!held) return lines
       const known = held.length
       for (const line of lines) held.push(line)
-      const at = held.findIndex((line, index) => index >= known && line.startsWith(mark))
-      if (at >= 0) return release(at + 1)
+      const at = lines.findIndex((line) => line.startsWith(mark))
+      if (at >= 0) return release(known + at + 1)
       return held.length > MAX_HELD_LINES ? release(0) : []
     },
     end: () => release(0),
