@@ -1,9 +1,18 @@
 /**
- * What the engine spends on the variables of a Dockerfile. It puts their values in character by character, and looks
+ * What the engine spends on the words of a Dockerfile, most of all on its variables. It puts their values in character by character, and looks
  * all of them up anew for each instruction, in its own process that no limit of a build holds; and it goes on after
  * the build was given up: a few lines that name one another, and some thousands that do not, kept a core for hours.
  */
 
+/** A flag of any instruction is put together from its characters; nobody writes one of a kilobyte. */
+const MOST_OF_FLAG = 8 * 1024
+const FLAGGED = /^[\s\u0085]*(?:ONBUILD[\s\u0085]+)*\S+[\s\u0085]+(--.*)$/is
+/** All ports of `EXPOSE` together, each of which is noted by itself: no image may have a tenth of them. */
+const MOST_PORTS = 10_000
+/** What a variable counts for that may be a port; one that has room for more may be ranges of all ports. */
+const PORTS_OF_VARIABLE = 100
+const LONGEST_PORTS = 24
+const ALL_PORTS = 65_536
 /** Instructions whose words the builder expands; texts of commands are the shell's. */
 const EXPANDED =
   /^\s*(?:ONBUILD\s+)*(ADD|ARG|COPY|ENV|EXPOSE|FROM|LABEL|STOPSIGNAL|USER|VOLUME|WORKDIR)\s+(.*)$/is
@@ -50,6 +59,27 @@ function lengthOf(text: string, lengths: ReadonlyMap<string, number>, depth = 0)
   return sum
 }
 
+/** The longest of an instruction's flags, of which the value may be the next word. */
+function longestFlag(text: string): number {
+  let longest = 0
+  let is_value = false
+  for (const word of wordsOf(text, '\\')) {
+    const is_flag = word.startsWith('--')
+    if (!is_flag && !is_value) break
+    longest = Math.max(longest, word.length)
+    is_value = is_flag && !word.includes('=')
+  }
+  return longest
+}
+
+/** How many ports a word of `EXPOSE` may stand for; `length` is what it may become. */
+function portsOf(word: string, length: number): number {
+  const [, first, last] = /(\d+)-(\d+)/.exec(word) ?? []
+  const written = first === undefined ? 1 : Math.min(Number(last) - Number(first) + 1, ALL_PORTS)
+  if (!word.includes('$')) return Math.max(1, written)
+  return Math.max(written, length - word.length > LONGEST_PORTS ? ALL_PORTS : PORTS_OF_VARIABLE)
+}
+
 /**
  * Measures the instructions of a file in their order.
  * @param build_args values that are given from outside.
@@ -59,6 +89,8 @@ export function createExpansionMeter(escape: string, build_args: Readonly<Record
   const named = new Set<string>()
   let work = 0
   let longest = 0
+  let longest_flag = 0
+  let ports = 0
 
   function assign(name: string | undefined, length: number): void {
     if (name === undefined) return
@@ -68,8 +100,11 @@ export function createExpansionMeter(escape: string, build_args: Readonly<Record
   }
   return {
     /** Whether what was read so far is more than the engine is asked to do. */
-    isTooMuch: () => longest > MOST_OF_WORD || work > MOST_WORK,
+    isTooMuch: () =>
+      longest > MOST_OF_WORD || longest_flag > MOST_OF_FLAG || work > MOST_WORK || ports > MOST_PORTS,
     read(instruction: string): void {
+      const flagged = FLAGGED.exec(instruction)?.[1]
+      if (flagged !== undefined) longest_flag = Math.max(longest_flag, longestFlag(flagged))
       const [, keyword = '', rest] = EXPANDED.exec(instruction) ?? []
       if (rest === undefined) return
       work += WORK_OF_PAIR * named.size ** 2
@@ -80,6 +115,7 @@ export function createExpansionMeter(escape: string, build_args: Readonly<Record
       for (const { word, length } of measured) {
         work += length ** 2 / 2
         longest = Math.max(longest, length)
+        if (/^EXPOSE$/i.test(keyword)) ports += portsOf(word, length)
         if (/^(?:ENV|ARG)$/i.test(keyword)) assign(/^["']?([A-Za-z_]\w*)/.exec(word)?.[1], length)
       }
     },

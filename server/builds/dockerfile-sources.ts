@@ -3,6 +3,7 @@ import { withoutCacheMounts } from '#server/platform/engine/build/cache-mounts'
 import { plainDirectives } from './dockerfile-directives.ts'
 import { createExpansionMeter } from './dockerfile-expansion.ts'
 import { type Extent, outsideHeredocs } from './dockerfile-heredocs.ts'
+import { type Naming, type Read, stagesIn, waysThrough } from './dockerfile-stages.ts'
 import { isPassedOver, readingsOf } from './dockerfile-words.ts'
 
 /**
@@ -18,7 +19,10 @@ export interface DockerfileSources {
   unclear: string[]
   /** The image that reads the file in place of the engine. */
   frontend?: string
-  /** Whether its variables are so many, or become so long, that the engine would work on them for minutes. */
+  /**
+   * Whether the engine would work on it for minutes before it builds anything: on its variables, on words, ports and
+   * images, or on ways from stage to stage.
+   */
   is_overgrown: boolean
   /** The file as it may be built: nothing of it can be read as a directive that was not read here. */
   text: string
@@ -32,6 +36,10 @@ const REMOTE = ['http://', 'https://', 'git://', 'ssh://', 'ftp://', 'git@']
 const MAX_TEXTS = 500
 const MAX_ALL_TEXTS = 2000
 const MAX_CHARACTERS = 4_000_000
+/** The builder asks for all images at once. */
+const MOST_IMAGES = 250
+/** Some milliseconds of a core. */
+const MOST_WAYS = 1_000_000
 /** The parser takes some microseconds a character; larger files are read by our own expressions alone. */
 const MAX_PARSED = 64 * 1024
 
@@ -104,15 +112,6 @@ function judged(source: string): 'address' | 'unclear' | 'file' {
   return is_open && REMOTE.some((prefix) => prefix.startsWith(literal)) ? 'unclear' : 'file'
 }
 
-interface Read {
-  name: string
-  rest: string
-  /** From 0. */
-  line: number
-  /** Whether no builder takes the line for a part of what stands above it. */
-  is_certain?: boolean
-}
-
 /** Whether an instruction begins at a line for everybody; some read a lone carriage return as the end of a line. */
 function beginsAt(lines: readonly string[], at: number, escape: string): boolean {
   let before = at - 1
@@ -160,24 +159,6 @@ function parse(text: string): Read[] {
       ? []
       : [{ name, rest: rest.split('\n')[0]!, line: instruction.getRange().start.line }]
   })
-}
-
-/**
- * Tells what is a stage where it is named. Only what comes later can name one: before, and where
- * not both the parser and the lines tell of it, the same word is an image, or the beginning of the
- * id of one that belongs to somebody else.
- */
-function stagesIn(read: readonly Read[], parsed: readonly Read[]) {
-  const nameOf = ({ rest }: Read) => /\sAS\s+([a-z][\w.-]*)\s*$/i.exec(rest)?.[1]?.toLowerCase()
-  const stages = read.filter(({ is_certain }) => is_certain).map((one) => ({ ...one, stage: nameOf(one) }))
-  const named = new Set(parsed.filter(({ name }) => name === 'FROM').map(nameOf))
-  return (word: string, { name, line }: Read): boolean => {
-    const before = stages.filter((one) => one.line < line)
-    // A number is one everywhere but in FROM.
-    if (/^\d+$/.test(word)) return name !== 'FROM' && Number(word) < before.length
-    const stage = word.toLowerCase()
-    return named.has(stage) && before.some((one) => one.stage === stage)
-  }
 }
 
 /** Images that a flag of COPY or RUN names: `--from=…`, or a field of `--mount=…`, which is a line of CSV. */
@@ -250,8 +231,10 @@ function readText(
     known.set(word, texts)
     return texts
   }
+  const names: Naming[] = []
   const image = (word: string, where: Read) => {
     const texts = textsOf(word)
+    for (const text of texts ?? []) if (text !== '') names.push({ ...where, word: text })
     if (texts) sources.images.push(...texts.filter((one) => one !== '' && !isStage(one, where)))
     else sources.unclear.push(word)
   }
@@ -265,5 +248,6 @@ function readText(
       if (kind === 'unclear') sources.unclear.push(word)
     }
   }
+  sources.is_overgrown ||= new Set(sources.images).size > MOST_IMAGES || waysThrough(read, names) > MOST_WAYS
   return sources
 }

@@ -180,8 +180,8 @@ export function createSourceGuard({ engine, policy, client, egress, registryAuth
       )
       if (is_overgrown)
         throw refused(
-          'The Dockerfile has so many variables, or such long ones, that the builder would work on them for minutes.',
-          'Have fewer in ARG and ENV, or write long texts into a file of the repository; variables of the app that only its instances need can have the scope runtime.',
+          'The Dockerfile has so many variables, stages, images or ports, or such long words, that the builder would work on them for minutes.',
+          'Have fewer in ARG and ENV, fewer stages that take from one another, or write long texts into a file of the repository; variables of the app that only its instances need can have the scope runtime.',
         )
       if (frontend !== undefined && !FRONTEND.test(frontend))
         throw refused(

@@ -8,6 +8,11 @@ const isOvergrown = (lines: readonly string[], build_args: Record<string, string
 const eightfold = (form: (name: string, value: string) => string) =>
   Array.from({ length: 7 }, (_, at) => form(`A${at + 1}`, `$A${at}`.repeat(8)))
 const LONG = 'x'.repeat(60_000)
+/** Each stage begins with the one above it, and names it once more. */
+const stages = (line: (before: string, at: number) => string, base = 's') => [
+  'FROM a AS s0',
+  ...Array.from({ length: 40 }, (_, at) => `FROM ${base}${at} AS s${at + 1}\n${line(`s${at}`, at)}`),
+]
 
 describe('a Dockerfile whose variables the builder would work on for minutes is told', () => {
   it.each([
@@ -29,6 +34,22 @@ describe('a Dockerfile whose variables the builder would work on for minutes is 
       [`ENV ${Array.from({ length: 800 }, (_, at) => `k${at}=v`).join(' ')}`, ...Array(1000).fill('USER a')],
     ],
     ['a path', [`ARG A=${LONG}`, 'WORKDIR /$A/$A/$A']],
+    ['a flag', [`RUN --mount=type=bind,target=/${LONG} true`]],
+    [
+      'a flag of continued lines',
+      ['HEALTHCHECK \\', `--interval=1s --timeout=${'1\\\n'.repeat(500)}${LONG} NONE`],
+    ],
+    ['the value of a flag', [`COPY --link --chown ${LONG} / /`]],
+    ['a flag of a later build', [`ONBUILD RUN --mount="${' '.repeat(60_000)}" true`]],
+    ['ports', Array(3).fill('EXPOSE 1-65535/tcp 1-65535/udp')],
+    ['ports of a variable', ['ARG P="1-65535/tcp 1-65535/udp 1-65535/sctp"', 'EXPOSE $P']],
+    ['ways from stage to stage', stages((before) => `COPY --from=${before} / /`)],
+    ['ways of mounts', stages((before) => `RUN --mount=type=bind,from=${before},target=/x true`)],
+    ['ways of numbers', stages((_, at) => `COPY --from=${at} / /`)],
+    ['ways with names in variables', ['ARG S=s', ...stages((before) => `COPY --from=${before} / /`, '${S}')]],
+    ['ways behind a heredoc', ['RUN <<"E E"', ...stages((before) => `COPY --from=${before} / /`)]],
+    ['stages', Array.from({ length: 300 }, (_, at) => `FROM a AS s${at}`)],
+    ['images', Array.from({ length: 300 }, (_, at) => `COPY --from=a${at} / /`)],
   ])('%s', (_, lines) => expect(isOvergrown(lines)).toBe(true))
 
   it('a value that is given from outside', () =>
@@ -45,4 +66,17 @@ it('variables that grow as those of real files do are taken', () => {
   const given = Array.from({ length: 400 }, (_, at) => `ARG given_${at}`)
   expect(isOvergrown([...paths, ...versions, ...labels, 'RUN echo $PATH$PATH$PATH'])).toBe(false)
   expect(isOvergrown([...given, ...paths])).toBe(false)
+})
+
+it('stages, ports and flags as those of real files are taken', () => {
+  const services = Array.from(
+    { length: 40 },
+    (_, at) =>
+      `FROM base AS service-${at}\nCOPY --from=deps /a /a\nCOPY --from=build /b /b\nCOPY --from=0 /c /c\nRUN --mount=type=cache,target=/root/.npm --mount=type=bind,from=deps,target=/x true`,
+  )
+  const lines = ['FROM base AS deps', 'RUN a', 'FROM deps AS build', 'COPY --from=deps / /', ...services]
+  const ports = ['ARG PORT=3000', 'EXPOSE $PORT', 'EXPOSE ${PORT:-3000}/tcp', 'EXPOSE 8000-8100 9000']
+  expect(isOvergrown(['FROM a AS base', ...lines, 'FROM base', ...ports])).toBe(false)
+  const query = ['COPY <<E /q.sql', ...Array(30).fill('SELECT *\nFROM people AS p'), 'E']
+  expect(isOvergrown(['FROM a AS base', ...query, ...lines])).toBe(false)
 })
