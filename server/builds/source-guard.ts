@@ -12,6 +12,8 @@ import type { DockerfileSources } from './dockerfile-sources.ts'
 
 /** Reads Dockerfiles of users; another frontend could fetch whatever it likes. */
 const FRONTEND = /^(?:docker\.io\/)?docker\/dockerfile(?:-upstream)?(?::[\w.-]+)?(?:@sha256:[0-9a-f]{64})?$/
+/** The classic builder takes it for the beginning of an id, also of an image that was made after it was checked. */
+const MAY_BE_ID = /^(?:sha256:)?[0-9a-f]{1,64}$/
 /** An argument of this name steers the builder instead of the build. */
 const BUILDER_ARGUMENT = /^BUILDKIT_/i
 /** Docker Hub answers under another name than its images have. */
@@ -134,7 +136,7 @@ export function createSourceGuard({ engine, policy, client, egress, registryAuth
     await asFatal(() => policy.checkHost(name, port))
     await asFatal(() => admit(name, port, options.signal))
     const here = await engine.findImage(image)
-    if (here && !isNamed(here, image))
+    if (here ? !isNamed(here, image) : MAY_BE_ID.test(image))
       throw refused(
         `The Dockerfile names an image by its id, ${image.slice(0, 80)}.`,
         'Name it as a registry does, such as node:22-slim.',

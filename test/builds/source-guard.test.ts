@@ -80,6 +80,17 @@ describe('a Dockerfile is refused, whatever keeps the engine besides', () => {
     await expect(check(`FROM ${ID}`)).rejects.toMatchObject(refusal(/by its id/))
     await expect(check(`FROM scratch\nCOPY --from=${ID} / /`)).rejects.toMatchObject(refusal(/by its id/))
   })
+  it.each([false, true])(
+    'that names what may be the id of an image which is there only once it is built (filter: %s)',
+    async (filtered) => {
+      for (const id of ['cafe', '3f', `sha256:${'ab'.repeat(32)}`, 'sha256:ab'])
+        for (const dockerfile of [`FROM ${id}`, `FROM scratch\nRUN sleep 900\nCOPY --from=${id} / /`])
+          await expect(check(dockerfile, {}, filtered)).rejects.toMatchObject(refusal(/by its id/))
+      // An image that is here under this very name is what the builder takes.
+      here['cafe:latest'] = { tags: ['cafe:latest'] }
+      await expect(check('FROM cafe:latest', {}, filtered)).resolves.toBeDefined()
+    },
+  )
   it('that names another frontend, or steers the builder', async () => {
     await expect(check('# syntax=evil/frontend\nFROM scratch')).rejects.toMatchObject(refusal(/frontend/))
     await expect(check('FROM scratch', { buildkit_syntax: 'evil/x' })).rejects.toMatchObject(
