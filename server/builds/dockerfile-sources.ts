@@ -4,7 +4,7 @@ import { plainDirectives } from './dockerfile-directives.ts'
 import { createExpansionMeter } from './dockerfile-expansion.ts'
 import { type Extent, outsideHeredocs } from './dockerfile-heredocs.ts'
 import { type Naming, type Read, stagesIn, waysThrough } from './dockerfile-stages.ts'
-import { isPassedOver, readingsOf } from './dockerfile-words.ts'
+import { isPassedOver, readingsOf, type Words } from './dockerfile-words.ts'
 
 /**
  * What the engine itself would fetch for a Dockerfile: it does so from this machine's own network,
@@ -98,18 +98,35 @@ function expanded(word: string, values: ReadonlyMap<string, ReadonlySet<string>>
   return texts
 }
 
+const OF_LOGIN = /^[\w.-]+@[^/:]+:/
+/** Some builders take what has no scheme for the address of a repository where its path ends like one. */
+const OF_REPOSITORY = /^[^/?#]+\/[^?#]*\.git(?:[?#]|$)/
+
+function isWithoutScheme(text: string): boolean {
+  if (OF_LOGIN.test(text)) return true
+  return (
+    URL.canParse(`https://${text}`) && OF_REPOSITORY.test(text.replace(/%2e/gi, '.').replace(/%67/g, 'g'))
+  )
+}
+
 /**
  * An address of `ADD` in which nothing before its path is left open; `unclear` when it could still
  * become one.
  */
-function judged(source: string): 'address' | 'unclear' | 'file' {
+function judged(
+  source: string,
+  textsOf: (word: string) => readonly string[] | undefined,
+): 'address' | 'unclear' | 'file' {
   const literal = source.split('$')[0]!.toLowerCase()
   const is_open = source.includes('$')
-  if (/^[\w.-]+@[^/:]+:/.test(literal)) return 'address'
+  if (OF_LOGIN.test(literal)) return 'address'
   if (REMOTE.some((prefix) => literal.startsWith(prefix)))
     return is_open && !/^[a-z]+:\/\/[^/?#]+[/?#]/.test(literal) ? 'unclear' : 'address'
   if (/^[a-z][a-z0-9+.-]*:\/\//.test(literal)) return 'address'
-  return is_open && REMOTE.some((prefix) => prefix.startsWith(literal)) ? 'unclear' : 'file'
+  if (is_open && REMOTE.some((prefix) => prefix.startsWith(literal))) return 'unclear'
+  if (/^\.{0,2}\//.test(literal)) return 'file'
+  const texts = is_open ? textsOf(source) : [source]
+  return texts?.every((text) => !isWithoutScheme(text)) ? 'file' : 'unclear'
 }
 
 /** Whether an instruction begins at a line for everybody; some read a lone carriage return as the end of a line. */
@@ -119,7 +136,7 @@ function beginsAt(lines: readonly string[], at: number, escape: string): boolean
   return !lines[at]!.includes('\r') && !lines[before]?.trimEnd().endsWith(escape)
 }
 /** Begins like a word that is an instruction; the builder takes U+0085 for white space. */
-const INSTRUCTION = /^[\s\u0085]*(?:ONBUILD[\s\u0085]+)*(ADD|FROM|COPY|RUN|ARG)\s+(.*)$/is
+const INSTRUCTION = /^[\s\u0085]*(?:ONBUILD[\s\u0085]+)*(ADD|FROM|COPY|RUN|ARG|ENV)\s+(.*)$/is
 
 /** What begins at each line, whether or not an instruction begins there. */
 function readLines(
@@ -169,6 +186,43 @@ function imagesOfFlag(flag: string): string[] {
   return value.split(',').flatMap((field) => /^\s*from\s*=(.*)$/is.exec(field)?.[1]?.trim() || [])
 }
 
+type Found = Read & Words
+
+/** What instructions of these names and build arguments make of variables, all of it. */
+function valuesOf(
+  found: readonly Found[],
+  names: readonly string[],
+  build_args: Readonly<Record<string, string>>,
+): Map<string, Set<string>> {
+  const values = new Map(OF_PLATFORM.map(([name, value]) => [name, new Set([value])]))
+  const add = (name: string, value: string) => values.set(name, (values.get(name) ?? new Set()).add(value))
+  for (const [name, value] of Object.entries(build_args)) add(name, value)
+  for (const { name: instruction, words } of found.filter(({ name }) => names.includes(name))) {
+    const [first, ...others] = words
+    // The old form has one variable: the rest of the line is its value.
+    if (instruction === 'ENV' && first && !first.includes('=')) add(first, others.join(' '))
+    for (const word of words) {
+      const [, name, value] = /^([A-Za-z_]\w*)=(.*)$/s.exec(word) ?? []
+      if (name) add(name, value ?? '')
+    }
+  }
+  return values
+}
+
+/** Tells what words may become, until all of them became too much. */
+function createTexts(values: ReadonlyMap<string, ReadonlySet<string>>) {
+  const known = new Map<string, string[] | undefined>()
+  let all_texts = 0
+  return (word: string): string[] | undefined => {
+    if (known.has(word)) return known.get(word)
+    const texts = all_texts > MAX_ALL_TEXTS ? undefined : expanded(word, values)
+    // A word that is what it says costs nothing.
+    if (word.includes('$')) all_texts += texts?.length ?? MAX_TEXTS
+    known.set(word, texts)
+    return texts
+  }
+}
+
 /**
  * Reads what a Dockerfile lets the engine fetch, by a parser and by expressions that rather read
  * too much than too little. Throws RangeError for what is no Dockerfile. Pure.
@@ -205,32 +259,14 @@ function readText(
     unclear: [] as string[],
     is_overgrown,
   }
-  const values = new Map<string, Set<string>>(OF_PLATFORM.map(([name, value]) => [name, new Set([value])]))
-  const addValue = (name: string, value: string) =>
-    values.set(name, (values.get(name) ?? new Set()).add(value))
-  for (const [name, value] of Object.entries(build_args)) addValue(name, value)
   const parsed = parse(text)
   const isStage = stagesIn(read, parsed)
   const found = [...read, ...parsed].flatMap((one) =>
     readingsOf(one.rest, escape).map((words) => ({ ...one, ...words })),
   )
-  for (const { words } of found.filter(({ name }) => name === 'ARG')) {
-    for (const word of words) {
-      const [, name, value] = /^([A-Za-z_]\w*)=(.*)$/s.exec(word) ?? []
-      if (name) addValue(name, value ?? '')
-    }
-  }
+  const textsOf = createTexts(valuesOf(found, ['ARG'], build_args))
+  const textsOfAdded = createTexts(valuesOf(found, ['ARG', 'ENV'], build_args))
   if (is_too_long) sources.unclear.push('a file of so many continued lines')
-  const known = new Map<string, string[] | undefined>()
-  let all_texts = 0
-  const textsOf = (word: string) => {
-    if (known.has(word)) return known.get(word)
-    const texts = all_texts > MAX_ALL_TEXTS ? undefined : expanded(word, values)
-    // A word that is what it says costs nothing.
-    if (word.includes('$')) all_texts += texts?.length ?? MAX_TEXTS
-    known.set(word, texts)
-    return texts
-  }
   const names: Naming[] = []
   const image = (word: string, where: Read) => {
     const texts = textsOf(word)
@@ -243,7 +279,7 @@ function readText(
     for (const flag of flags) for (const word of imagesOfFlag(flag)) image(word, where)
     if (where.name !== 'ADD') continue
     for (const word of words.length > 1 ? words.slice(0, -1) : words) {
-      const kind = judged(word)
+      const kind = judged(word, textsOfAdded)
       if (kind === 'address') sources.addresses.push(word)
       if (kind === 'unclear') sources.unclear.push(word)
     }

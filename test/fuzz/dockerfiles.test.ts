@@ -37,7 +37,9 @@ function hostile(random: Random): { text: string; kind: 'address' | 'image' | 'f
   ])
   const other = escape === '`' ? '\\' : '`'
   const directives = escape === '`' ? `# escape=\`\n${head.replace('|', other)}` : head.replace('|', other)
-  const prefix = random.one(['', '  ', '\t', `${anyCase(random, 'onbuild')}${space()}`])
+  // Where no builder goes on with the line above, what stands behind a mount that is left out begins an instruction.
+  const left_out = `RUN ${other}\n--mount=type=cache,target=/x `
+  const prefix = random.one(['', '  ', '\t', `${anyCase(random, 'onbuild')}${space()}`, left_out])
   const noise = random.one(['', 'RUN true\n', `RUN a ${escape}\n b\n`, 'LABEL a="b c"\n', 'ENV A=b\n'])
   const kind = random.one(['address', 'image', 'frontend'] as const)
   if (kind === 'frontend') {
@@ -59,6 +61,8 @@ function hostile(random: Random): { text: string; kind: 'address' | 'image' | 'f
           `${add} ["${INSIDE}", "/x"]`,
           `${add} ["${INSIDE.replace('//', '/\\"/\\"')}", "/x"]`,
           `${add}${space()}a${space()}"${INSIDE}"${space()}/x/`,
+          `ARG A=t@10.0.0.1:x\n${add}${space()}me-gi${random.one(['$A', '"$A"', '${A:-b}'])}${space()}/x`,
+          `${random.one(['ENV A=0.0.1', 'ENV A 0.0.1', 'ARG A=0.0.1'])}\n${add}${space()}"10.\${A}/a"${random.one(['.git', '.git#b', '.%67it'])}${space()}/x`,
         ])
       : random.one([
           `COPY${space()}--from=${IMAGE}${space()}/a${space()}/b`,
