@@ -108,7 +108,11 @@ export function createBackups(base: Base, use: BackupNeeds) {
     }),
   }
   const targets = () => all
-  const requireRoom = createRoom(repository, (project_id) => use.projects.quota(project_id, 'backup_bytes'))
+  const log_repository = createLogArchiveRepository(db)
+  const requireRoom = createRoom(
+    (project_id) => repository.bytesOf(project_id) + log_repository.bytesOf(project_id),
+    (project_id) => use.projects.quota(project_id, 'backup_bytes'),
+  )
   const service = createBackupService({
     ...{ db, clock, events, jobs, audit, repository, archives, left, targets, requireRoom },
     destinations: { find: (id) => destinations.find(id), default: () => destinations.default() },
@@ -129,8 +133,9 @@ export function createBackups(base: Base, use: BackupNeeds) {
   const parts = { ...base, repository, archives, targets }
   const point_in_time = createPointInTime({
     ...base,
-    repository: createLogArchiveRepository(db),
+    repository: log_repository,
     objects: createLogObjects({ secrets, open: (id) => destinations.open(id) }),
+    requireRoom,
     databases: use.databases,
     destinations: { find: (id) => destinations.find(id), default: () => destinations.default() },
     halves: {

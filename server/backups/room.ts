@@ -1,5 +1,5 @@
 import { conflict } from '#server/kernel/errors'
-import { type BackupRepository, PLATFORM_PROJECT } from './repository.ts'
+import { PLATFORM_PROJECT } from './repository.ts'
 
 /** The bytes that archives of a project may have together; undefined without a limit. */
 export type BackupQuota = (project_id: string) => number | undefined
@@ -9,11 +9,11 @@ export type BackupQuota = (project_id: string) => number | undefined
  * is known at its end, so that whoever makes them asks before each.
  */
 export const createRoom =
-  (repository: Pick<BackupRepository, 'bytesOf'>, quota: BackupQuota) =>
+  (bytesOf: (project_id: string) => number, quota: BackupQuota) =>
   (project_id: string, has_come = false): void => {
     const most = project_id === PLATFORM_PROJECT ? undefined : quota(project_id)
     if (most === undefined) return
-    const held = repository.bytesOf(project_id)
+    const held = bytesOf(project_id)
     if (has_come ? held > most : held >= most)
       throw conflict(
         `Backups of the project may hold ${most} bytes together, and hold ${held}. Delete some, or ask an administrator to raise the quota backup_bytes. What is deleted without a final backup (skip_backup=true) needs no room.`,

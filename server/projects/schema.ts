@@ -56,7 +56,7 @@ export const Quotas = v.objectWithRest(
       'Most bytes of all volumes and databases together, as they were measured last. Once they hold as much, 409 is the answer to every further volume or database, restored ones and those of compose files too; and once they hold more, what writes to the one that grew most since the last measurement, at most a minute ago, is stopped: its status is failed, and `last_error` says why.',
     ),
     backup_bytes: Limit(
-      'Most bytes of the archives of all backups together, wherever they lie. Once they hold as much, 409 is the answer to every further one, uploaded dumps and final backups before a deletion too, and scheduled ones fail.',
+      'Most bytes of the archives of all backups together, wherever they lie, with the logs that are kept to go back to a time. Once they hold as much, 409 is the answer to every further one, uploaded dumps and final backups before a deletion too, and scheduled ones fail.',
     ),
   },
   Limit('Most resources of a kind.'),

@@ -20,6 +20,8 @@ export interface LogContext {
     Databases,
     'find' | 'archived' | 'instance' | 'answering' | 'engineNamed' | 'output' | 'ask'
   >
+  /** Throws 409 when what is kept of a project holds what it may. */
+  requireRoom(project_id: string): void
   destinations: { find(id: string): { id: string } | undefined; default(): { id: string } }
 }
 

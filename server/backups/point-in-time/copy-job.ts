@@ -52,6 +52,7 @@ export function defineCopyJob(
         timeout_ms: LONG_MS,
         async run({ payload, signal }) {
           const { archive, copy } = rowsOf(payload)
+          context.requireRoom(archive.project_id)
           const { instance, log } = await serverOf(archive, signal)
           const object_key = objects.copyKey(archive, payload.copy_id)
           if (!copy)

@@ -101,6 +101,16 @@ export function createLogArchiveRepository(db: Db) {
         .sql('SELECT * FROM log_archives WHERE database_id = ? ORDER BY created_at, rowid')
         .all(database_id) as ArchiveRow[],
     all: () => db.sql('SELECT * FROM log_archives ORDER BY created_at, rowid').all() as ArchiveRow[],
+    /** Size of the copies and logs of a project. */
+    bytesOf: (project_id: string) =>
+      db
+        .sql(
+          `SELECT coalesce(sum(size_bytes), 0) FROM (
+             SELECT size_bytes, archive_id FROM log_copies UNION ALL SELECT size_bytes, archive_id FROM log_pieces)
+           WHERE archive_id IN (SELECT id FROM log_archives WHERE project_id = ?)`,
+        )
+        .pluck()
+        .get(project_id) as number,
     countAt: (destination_id: string) =>
       db
         .sql('SELECT count(*) FROM log_archives WHERE destination_id = ?')

@@ -82,6 +82,7 @@ export function createShipping(context: LogContext) {
   ): Promise<void> {
     const log = instance.engine.point_in_time!
     if (isNeeded(archive) && !repository.findPiece(archive.id, name)) {
+      context.requireRoom(archive.project_id)
       const key = objects.pieceKey(archive, name)
       const written = await inTime(signal, (limited) =>
         objects.write(

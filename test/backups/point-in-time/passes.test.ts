@@ -101,6 +101,24 @@ describe('a server that answers nothing', () => {
   })
 })
 
+it('a log of which the project may keep no more is told as failing, and goes on once there is room', async () => {
+  const id = await make('orders', ON)
+  const project_id = api.services.http.default_project()
+  const allow = (backup_bytes: number | null) =>
+    api.as('admin').put(`/api/projects/${project_id}`, { quotas: { backup_bytes } })
+  await allow(1)
+  log.commits += 1
+  await settle()
+  expect(await seen(id)).toMatchObject({
+    status: 'failing',
+    error: expect.stringContaining('raise the quota backup_bytes'),
+  })
+  expect((await api.as('developer').post(`/api/databases/${id}/backup`)).status).toBe(409)
+  await allow(null)
+  await settle()
+  expect((await seen(id)).status).toBe('active')
+})
+
 describe('a copy of an archive that ends meanwhile', () => {
   it('is no failure to be told: nobody wants it any more', async () => {
     const id = await make('orders', ON)
