@@ -75,3 +75,13 @@ it('in place it leaves alone what has the same name in the new project', async (
   const after = (await api.as('admin').get(`/api/databases/${other.id}`)).body.data
   expect(after).toMatchObject({ status: 'running', previous_volume: null, id: before.id })
 })
+
+it('on trial it tells nothing of what would not come back', async () => {
+  await post(`/api/backups/${backup_id}/verify`)
+  const { verification } = (await api.as('admin').get(`/api/backups/${backup_id}`)).body.data
+  expect(verification).toMatchObject({
+    status: 'succeeded',
+    counts: { 'volumes/own.tar': expect.any(Number) },
+  })
+  expect(Object.keys(verification.counts)).toEqual(['volumes/own.tar'])
+})

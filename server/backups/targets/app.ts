@@ -4,7 +4,7 @@ import { Fatal } from '#server/kernel/jobs/definition'
 import { packSections, readSections, type Section } from '../archive/bundle.ts'
 import type { BackupTarget, Contents, DumpOptions } from '../target.ts'
 import type { VolumeFiles } from '../volume-files.ts'
-import { type AppCopy, readCopy } from './app-copy.ts'
+import { type AppCopy, readCopy, withinProject } from './app-copy.ts'
 import { createAppParts } from './app-parts.ts'
 import type { AppPorts } from './app-ports.ts'
 import { createAppRestore } from './app-restore.ts'
@@ -119,9 +119,12 @@ export function createAppTarget(
       const found = { counts: {} as Record<string, number>, objects: 0, rows: 0 }
       let copy: AppCopy | undefined
       for await (const { name, bytes } of readSections(open())) {
-        copy ??= await readCopy(bytes)
+        copy ??= within(await readCopy(bytes))
         if (name === 'app.json') continue
         const [kind, file] = name.split('/') as [string, string]
+        // What stays in the project that the app has left is not told where it is now.
+        const parts: readonly { name: string }[] = kind === 'volumes' ? copy.volumes : copy.databases
+        if (!parts.some((one) => one.name === file.split('.')[0])) continue
         const one = kind === 'volumes' ? await tryVolume(bytes) : await tryDatabase(file, bytes, copy)
         const values = Object.values(one.counts)
         const sum = one.rows ?? values.reduce((total, count) => total + count, 0)
@@ -131,6 +134,9 @@ export function createAppTarget(
       }
       return found
 
+      function within(given: AppCopy): AppCopy {
+        return withinProject(given, backup.project_id, (id) => ports().volumes.find(id)?.project_id).copy
+      }
       async function tryVolume(bytes: AsyncIterable<Uint8Array>): Promise<Contents> {
         const work_id = `trial_${backup.id.split('_').at(-1)}`
         const place = { data_id: dataFor(work_id), project_id: backup.project_id, work_id }
