@@ -9,6 +9,7 @@ import type { LogLine } from '#server/runtime-logs/schema'
 import { isOf } from './processes.ts'
 import { createAskedCommands } from './commands.ts'
 import { containerSpec, mainLimits } from './release-workload.ts'
+import { toldCommand } from './told-command.ts'
 import { secretsOfApp, secretsOfAppSoon, type DeployContext } from './work.ts'
 import { newId } from '#server/kernel/ids'
 
@@ -138,6 +139,9 @@ export function createRuntime(context: DeployContext) {
           duration_ms: result.duration_ms,
         }
       }),
+    /** A command of an app as others may read it. */
+    toldCommand: async (app_id: string, command: string | readonly string[]) =>
+      toldCommand(command, await redactorSoon(await secretsSoon(app_id))),
     /** Values that no log of the app may show. */
     secretsOf,
     secretsSoon,

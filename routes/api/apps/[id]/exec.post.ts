@@ -15,20 +15,17 @@ export default endpoint({
   response: data(ExecResult),
   errors: ['CONFLICT', 'RATE_LIMITED', 'ENGINE_UNAVAILABLE'],
   async handler({ actor, params, body, services }) {
+    const { runtime } = services.deployments
+    const command = await runtime.toldCommand(params.id, body.command)
     services.audit.record(actor, {
       action: 'app.exec',
       resource_type: 'app',
       resource_id: params.id,
       project_id: services.apps.projectOf(params.id) ?? null,
-      after: { command: body.command },
+      after: { command },
     })
     return {
-      data: await services.deployments.runtime.exec(
-        actor,
-        params.id,
-        body,
-        AbortSignal.timeout((body.timeout_s + 60) * 1000),
-      ),
+      data: await runtime.exec(actor, params.id, body, AbortSignal.timeout((body.timeout_s + 60) * 1000)),
     }
   },
 })
