@@ -58,7 +58,8 @@ export function createAddresses(
         const number = subnet.first + ((start + step) % size)
         const is_dynamic = number >= dynamic.first && number < dynamic.first + rangeSize(dynamic)
         // The ends of a /24 are ordinary addresses here, but old network code takes them for something else.
-        if (is_dynamic || number % 256 === 0 || number % 256 === 255) continue
+        const is_last = number === subnet.first + size - 1
+        if (is_dynamic || is_last || number % 256 === 0 || number % 256 === 255) continue
         const address = formatAddress(number)
         if (taken.has(address) || reserved.has(`${network}/${address}`) || refused.has(address)) continue
         reserved.add(`${network}/${address}`)

@@ -5,6 +5,8 @@ export interface Place {
   preview_id?: string | null
 }
 
+const PREVIEW = 'ptr-prv-'
 /** Name of the network of a place: that of its project, or one of a preview alone. */
 export const networkOf = ({ project_id, preview_id }: Place): string =>
-  preview_id ? `ptr-${preview_id.replace('_', '-')}` : `ptr-${project_id.replace('prj_', '')}`
+  preview_id ? `${PREVIEW}${preview_id.replace('prv_', '')}` : `ptr-${project_id.replace('prj_', '')}`
+export const isOfPreview = (name: string): boolean => name.startsWith(PREVIEW)

@@ -4,16 +4,24 @@ import { networkInterfaces } from 'node:os'
 import type { Connection } from './connection.ts'
 import { EngineError, type Labels } from './engine.ts'
 import type { LabelScope } from './labels.ts'
-import { formatAddress, overlaps, parseAddress, parseRange, type Range } from './subnets.ts'
+import { isOfPreview } from './network-name.ts'
+import { formatAddress, overlaps, parseAddress, parseRange, type Range, rangeSize } from './subnets.ts'
 import { createTurn } from './turn.ts'
 
-/** Project networks are /22 slots of this range: 512 networks of 1,022 addresses each. */
+/** Where all networks lie. */
 const POOL: Range = { first: parseAddress('10.200.0.0'), prefix: 13 }
 /** The range in CIDR notation. */
 export const PROJECT_NETWORKS = `${formatAddress(POOL.first)}/${POOL.prefix}`
-const SLOT_PREFIX = 22
-const SLOT_SIZE = 2 ** (32 - SLOT_PREFIX)
-const SLOT_COUNT = 2 ** (SLOT_PREFIX - POOL.prefix)
+/** A part of it, in slots of one size. */
+interface Slots {
+  first: number
+  prefix: number
+  count: number
+}
+/** 448 networks of projects, of 1,022 addresses each. */
+const PROJECTS: Slots = { first: POOL.first, prefix: 22, count: 448 }
+/** 512 networks of previews, of 126 each: eleven apps may have more previews than there is room for projects. */
+const PREVIEWS: Slots = { first: parseAddress('10.207.0.0'), prefix: 25, count: 512 }
 
 export interface NetworkInfo {
   Id: string
@@ -49,12 +57,10 @@ export function hostRanges(): Range[] {
  * the same subnet.
  */
 export function* candidateSubnets(name: string, taken: Range[]): Generator<Range> {
-  const start = createHash('sha256').update(name).digest().readUInt32BE() % SLOT_COUNT
-  for (let step = 0; step < SLOT_COUNT; step++) {
-    const slot: Range = {
-      first: POOL.first + ((start + step) % SLOT_COUNT) * SLOT_SIZE,
-      prefix: SLOT_PREFIX,
-    }
+  const { first, prefix, count } = isOfPreview(name) ? PREVIEWS : PROJECTS
+  const start = createHash('sha256').update(name).digest().readUInt32BE() % count
+  for (let step = 0; step < count; step++) {
+    const slot: Range = { first: first + ((start + step) % count) * rangeSize({ first, prefix }), prefix }
     if (!taken.some((range) => overlaps(range, slot))) yield slot
   }
 }
@@ -79,7 +85,7 @@ export function createNetworks(connection: Connection, scope: LabelScope) {
     })
 
   async function create(name: string, labels: Labels, slot: Range): Promise<void> {
-    const base = slot.first
+    const { first: base, prefix } = slot
     await connection.call({
       method: 'POST',
       path: '/networks/create',
@@ -94,8 +100,8 @@ export function createNetworks(connection: Connection, scope: LabelScope) {
           // dynamic ones.
           Config: [
             {
-              Subnet: `${formatAddress(base)}/${SLOT_PREFIX}`,
-              IPRange: `${formatAddress(base)}/${SLOT_PREFIX + 1}`,
+              Subnet: `${formatAddress(base)}/${prefix}`,
+              IPRange: `${formatAddress(base)}/${prefix + 1}`,
               Gateway: formatAddress(base + 1),
             },
           ],
@@ -130,8 +136,8 @@ export function createNetworks(connection: Connection, scope: LabelScope) {
     if (!kept)
       throw new EngineError(
         'failed',
-        'There is no free subnet for another project network.',
-        'Remove projects or networks that are no longer used.',
+        `There is no free subnet for the network of another ${isOfPreview(name) ? 'preview' : 'project'}.`,
+        'Remove projects, previews or networks that are no longer used.',
       )
     // Another process, as of an upgrade, can have created one as well; both keep the oldest.
     for (const double of doubles) await remove(double.Id)

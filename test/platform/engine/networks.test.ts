@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { createDockerEngine } from '#server/platform/engine/docker'
+import { networkOf } from '#server/platform/engine/network-name'
 import { candidateSubnets, hostRanges } from '#server/platform/engine/networks'
 import { formatAddress, overlaps, parseAddress, parseRange } from '#server/platform/engine/subnets'
 import { createEngineStandIn, json } from '#test/support/engine-stand-in'
@@ -9,25 +10,33 @@ const text = ({ first, prefix }: { first: number; prefix: number }) => `${format
 describe('subnets of project networks', () => {
   test('are all different, all in the range, and the same for a name each time', () => {
     const all = [...candidateSubnets('prj_a', [])].map(text)
-    expect(all).toHaveLength(512)
-    expect(new Set(all).size).toBe(512)
-    expect(all.every((subnet) => /^10\.20[0-7]\.\d+\.0\/22$/.test(subnet))).toBe(true)
+    expect(all).toHaveLength(448)
+    expect(new Set(all).size).toBe(448)
+    expect(all.every((subnet) => /^10\.20[0-6]\.\d+\.0\/22$/.test(subnet))).toBe(true)
     expect([...candidateSubnets('prj_a', [])].map(text)).toEqual(all)
     expect([...candidateSubnets('prj_b', [])].map(text)[0]).not.toBe(all[0])
   })
 
   test('leave out what networks and the host use already, also when it is larger or smaller', () => {
     const [first] = candidateSubnets('prj_a', [])
-    expect([...candidateSubnets('prj_a', [first!])]).toHaveLength(511)
+    expect([...candidateSubnets('prj_a', [first!])]).toHaveLength(447)
     expect([
       ...candidateSubnets('prj_a', [parseRange(`${formatAddress(first!.first + 5)}/32`)]),
-    ]).toHaveLength(511)
+    ]).toHaveLength(447)
     expect(
       [...candidateSubnets('prj_a', [parseRange('10.200.0.0/14')])].every(
         (slot) => slot.first >= parseAddress('10.204.0.0'),
       ),
     ).toBe(true)
     expect([...candidateSubnets('prj_a', [parseRange('10.0.0.0/8')])]).toEqual([])
+  })
+
+  test('of previews are others, and smaller: however many those have, every project finds its own', () => {
+    const name = networkOf({ project_id: 'prj_a', preview_id: 'prv_1' })
+    const previews = [...candidateSubnets(name, [])]
+    expect(new Set(previews.map(text)).size).toBe(512)
+    expect(previews.every((subnet) => /^10\.207\.\d+\.(0|128)\/25$/.test(text(subnet)))).toBe(true)
+    expect([...candidateSubnets(networkOf({ project_id: 'prj_b' }), previews)]).toHaveLength(448)
   })
 
   test('are compared as ranges', () => {
