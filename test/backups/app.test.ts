@@ -86,26 +86,35 @@ describe('a backup of an app', () => {
     })
     expect(api.fakes.engine.volumes()).toEqual(before)
   })
-  it('is verified also where Portreeve was killed while it tried a database of it', async () => {
-    const { id } = await backUp()
-    const { engine } = api.fakes
-    const { jobs } = api.services
-    server.onLoad = () => {
-      delete server.onLoad
-      const dead = () => Promise.reject(new Error('Portreeve is dead.'))
-      const { removeRelease, removeVolume } = engine
-      Object.assign(engine, { removeRelease: dead, removeVolume: dead })
-      void jobs.stop().then(() => {
-        Object.assign(engine, { removeRelease, removeVolume })
-        jobs.start()
+  it.each(['volume', 'database'])(
+    'is verified also where Portreeve was killed while it tried its %s',
+    async (part) => {
+      const { id } = await backUp()
+      const { engine } = api.fakes
+      const { jobs } = api.services
+      const kill = () => {
+        delete server.onLoad
+        delete volumes.onWrite
+        const dead = () => Promise.reject(new Error('Portreeve is dead.'))
+        const { removeRelease, removeVolume } = engine
+        Object.assign(engine, { removeRelease: dead, removeVolume: dead })
+        void jobs.stop().then(() => {
+          Object.assign(engine, { removeRelease, removeVolume })
+          jobs.start()
+        })
+        return dead()
+      }
+      if (part === 'volume') volumes.onWrite = kill
+      else server.onLoad = kill
+      const before = engine.volumes()
+      await post(`/api/backups/${id}/verify`)
+      expect((await show(`/api/backups/${id}`)).verification).toMatchObject({
+        status: 'succeeded',
+        objects: 3,
       })
-      return dead()
-    }
-    const before = engine.volumes()
-    await post(`/api/backups/${id}/verify`)
-    expect((await show(`/api/backups/${id}`)).verification).toMatchObject({ status: 'succeeded', objects: 3 })
-    expect(engine.volumes()).toEqual(before)
-  })
+      expect(engine.volumes()).toEqual(before)
+    },
+  )
   it('is refused with 409 while a database of it is stopped', async () => {
     await post(`/api/databases/${database_id}/stop`)
     const { status } = await api.as('developer').post('/api/backups', { target: 'app', target_id: app_id })

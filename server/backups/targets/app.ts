@@ -114,7 +114,9 @@ export function createAppTarget(
     },
     tidy: (work_id) => files.discard(work_id),
     async verify(backup, open, signal) {
-      // The server that a process was trying when it was killed holds the volume that the next trial needs.
+      const work_id = `trial_${backup.id.split('_').at(-1)}`
+      // What an attempt before was trying when it broke off holds the one volume that all trials of a backup have.
+      await files.discard(work_id)
       await database.tidy?.(backup.id)
       const found = { counts: {} as Record<string, number>, objects: 0, rows: 0 }
       let copy: AppCopy | undefined
@@ -138,7 +140,6 @@ export function createAppTarget(
         return withinProject(given, backup.project_id, (id) => ports().volumes.find(id)?.project_id).copy
       }
       async function tryVolume(bytes: AsyncIterable<Uint8Array>): Promise<Contents> {
-        const work_id = `trial_${backup.id.split('_').at(-1)}`
         const place = { data_id: dataFor(work_id), project_id: backup.project_id, work_id }
         try {
           await emptyPlace(ports().volumes, files, backup.target_id ?? backup.id, place)
