@@ -268,6 +268,13 @@ export function createDeploymentsDomain(base: Base, use: DeploymentNeeds): Deplo
       forgotten: (id) => logs.remove(id),
     }).forgetOld,
     pruneMirrors: () => context.git.pruneMirrors(clock.now()),
+    // Without an engine the next time will do.
+    removeLeftCommands: () =>
+      context.engine
+        .removeLeftRuns()
+        .catch((error: unknown) =>
+          context.log.debug('Commands that were left are not looked for now', { error }),
+        ),
     removeUnknownArchives: () => removeUnknownArchives(context.deployments, context.uploads_directory),
     async stopApp(app_id, reason) {
       if (desired_state.busy(app_id)) return 'busy'

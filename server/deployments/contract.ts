@@ -20,6 +20,8 @@ export interface DeploymentsDomain extends Deployments {
   layers: LayerWatch
   /** Removes what is kept of repositories that nobody deployed from for 30 days. */
   pruneMirrors(): Promise<void>
+  /** Removes commands beside apps that nobody waits for any more. */
+  removeLeftCommands(): Promise<void>
   /** Uploaded archives of which no deployment knows; for a start only. */
   removeUnknownArchives(): void
   /** Stops an app that is meant to run and that no job is about. */

@@ -39,6 +39,7 @@ export default defineModule({
   },
   schedules: [
     { name: 'layers', cron: '* * * * *', run: (own) => own.layers.pass() },
+    { name: 'commands', cron: '*/5 * * * *', run: (own) => own.removeLeftCommands() },
     { name: 'mirrors', cron: '20 4 * * *', run: (own) => own.pruneMirrors() },
   ],
   start(own) {

@@ -81,6 +81,10 @@ export function createDockerEngine(options: DockerEngineOptions): Engine {
     containerLogs(connection, containers, instance_id, log_options, whileOpen(signal))
   const terminals = createTerminals(connection)
   const volumes = createVolumes(connection, scope, inTurn)
+  const one_offs = createOneOffs({
+    ...{ connection, containers, volumes, room },
+    limit_bytes: options.layer_bytes,
+  })
   const releases = createReleases({
     connection,
     containers,
@@ -108,7 +112,8 @@ export function createDockerEngine(options: DockerEngineOptions): Engine {
     removeRelease: releases.remove,
     instances: containers.instances,
     runningInstances: containers.runningInstances,
-    runOnce: createOneOffs({ connection, containers, volumes, room, limit_bytes: options.layer_bytes }),
+    runOnce: one_offs.runOnce,
+    removeLeftRuns: one_offs.removeLeft,
     exec: createExec(connection),
     openTerminal: terminals.open,
     hangUpTerminal: terminals.hangUp,

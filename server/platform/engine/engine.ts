@@ -100,6 +100,8 @@ export interface Engine {
    * removes it.
    */
   runOnce(spec: RunOnceSpec, signal: AbortSignal): Promise<RunResult>
+  /** Removes what `runOnce` of an earlier process left, or could not remove. */
+  removeLeftRuns(): Promise<void>
   /**
    * Starts a command inside a running instance. The signal ends its streams and, where the engine
    * runs on this machine, the command.

@@ -5,6 +5,7 @@ import { containerBody } from './body.ts'
 import type { Containers } from './containers.ts'
 import { EngineError, type RunOnceSpec, type RunResult } from '../engine.ts'
 import { aborted } from '../failures.ts'
+import { isInstance, ownLabel } from '../labels.ts'
 import { prepare } from './files.ts'
 import { guardLayer } from './layer-guard.ts'
 import { layerBytes } from './layer-size.ts'
@@ -44,9 +45,9 @@ function createPatience(patience_ms: number, signal: AbortSignal): Patiently {
 export function createOneOffs(host: Host) {
   const { containers, volumes } = host
   const logOf = createOneOffLogs(host)
-  return async function runOnce(spec: RunOnceSpec, signal: AbortSignal): Promise<RunResult> {
-    if (signal.aborted) throw aborted('The command')
-    const name = `${spec.release_id}-${spec.purpose}`
+  /** Names of what this process runs. */
+  const under_way = new Set<string>()
+  async function runNamed(name: string, spec: RunOnceSpec, signal: AbortSignal): Promise<RunResult> {
     const started = performance.now()
     const patiently = createPatience(spec.patience_ms ?? 0, signal)
     let has_ended = false
@@ -77,6 +78,25 @@ export function createOneOffs(host: Host) {
       // By name: a create that was cut off may have made the container without telling its id.
       await (has_ended ? patiently(() => containers.remove(name)) : containers.remove(name))
     }
+  }
+  return {
+    async runOnce(spec: RunOnceSpec, signal: AbortSignal): Promise<RunResult> {
+      if (signal.aborted) throw aborted('The command')
+      const name = `${spec.release_id}-${spec.purpose}`
+      under_way.add(name)
+      try {
+        return await runNamed(name, spec, signal)
+      } finally {
+        under_way.delete(name)
+      }
+    },
+    /** Removes commands that nobody waits for: of a process that was killed, or that the engine did not remove. */
+    async removeLeft(): Promise<void> {
+      for (const { Id, Names, Labels } of await containers.list({})) {
+        if (ownLabel(Labels, 'run') === undefined || isInstance(Labels)) continue
+        if (!(Names ?? []).some((name) => under_way.has(name.slice(1)))) await containers.remove(Id)
+      }
+    },
   }
 }
 

@@ -233,6 +233,7 @@ function releaseCalls({
   | 'instances'
   | 'runningInstances'
   | 'runOnce'
+  | 'removeLeftRuns'
   | 'exec'
   | 'openTerminal'
   | 'hangUpTerminal'
@@ -285,6 +286,7 @@ function releaseCalls({
       volumes.require(spec)
       return instances.tellRun(spec, () => runFake(images.behaviourOf(spec.image), spec, signal))
     },
+    removeLeftRuns: async () => called('removeLeftRuns'),
     async exec(instance_id, spec, signal) {
       called('exec', instance_id, spec)
       const instance = instances.get(instance_id)

@@ -84,3 +84,42 @@ test('who stops waiting for an engine that does not tell how a command ended is 
   )
   await expect(run).rejects.toMatchObject({ code: 'aborted' })
 })
+
+test('commands that an earlier process left go, and neither those under way nor anything else', async () => {
+  const mark = { 'portreeve.managed': 'true', 'portreeve.installation': 'mine', 'portreeve.release': 'rel_a' }
+  const containers = [
+    { Id: 'left', Names: ['/rel_a-exec-1'], Labels: { ...mark, 'portreeve.run': 'exec-1' } },
+    { Id: 'under-way', Names: ['/rel_a-release'], Labels: { ...mark, 'portreeve.run': 'release' } },
+    { Id: 'instance', Names: ['/rel_a-0'], Labels: { ...mark, 'portreeve.run': '', 'portreeve.index': '0' } },
+  ]
+  const removed: string[] = []
+  const server = await createEngineStandIn(({ method, path }, response) => {
+    if (path === '/containers/json') return json(response, containers)
+    if (path === '/containers/create') return json(response, { Id: 'c1' }, 201)
+    // The command under way does not end.
+    if (path.endsWith('/wait')) return
+    if (path.endsWith('/json')) return json(response, { message: 'no such container' }, 404)
+    if (method === 'DELETE') removed.push(path.split('/').at(-1)!)
+    response.writeHead(204).end()
+  })
+  const engine = createDockerEngine({
+    docker_host: server.docker_host,
+    installation: 'mine',
+    builder: 'classic',
+  })
+  close = async () => {
+    await engine.close()
+    await server.close()
+  }
+  const stop = new AbortController()
+  const started = Promise.withResolvers<void>()
+  const running = engine.runOnce({ ...spec, onStarted: started.resolve }, stop.signal).catch(() => {})
+  await started.promise
+  await engine.removeLeftRuns()
+  expect(removed).toEqual(['left'])
+  stop.abort()
+  await running
+  removed.length = 0
+  await engine.removeLeftRuns()
+  expect(removed.sort()).toEqual(['left', 'under-way'])
+})
