@@ -54,6 +54,7 @@ const CHANGEABLE = [
 export type BackupColumns = Partial<Pick<BackupRow, (typeof CHANGEABLE)[number]>>
 
 export interface BackupFilter {
+  project_id?: Wanted
   target?: Wanted
   target_id?: Wanted
   status?: Wanted
@@ -81,7 +82,12 @@ export function createBackupRepository(db: Db) {
         {
           table: 'backups',
           project_ids,
-          equals: { target: filter.target, target_id: filter.target_id, status: filter.status },
+          equals: {
+            project_id: filter.project_id,
+            target: filter.target,
+            target_id: filter.target_id,
+            status: filter.status,
+          },
         },
         span,
       ),

@@ -1,5 +1,6 @@
 import type { Db } from '#server/kernel/db'
-import { type Page, selectPage, type Wanted, type Span } from '#server/kernel/page'
+import { type Page, selectPage, type Span } from '#server/kernel/page'
+import type { BackupFilter } from './repository.ts'
 import type { Target } from './schema.ts'
 
 export interface ScheduleRow {
@@ -39,7 +40,7 @@ export function createScheduleRepository(db: Db) {
       db.sql('SELECT * FROM backup_schedules WHERE id = ?').get(id) as ScheduleRow | undefined,
     page: (
       project_ids: readonly string[] | undefined,
-      filter: { target?: Wanted; target_id?: Wanted },
+      filter: Pick<BackupFilter, 'project_id' | 'target' | 'target_id'>,
       ...span: Span
     ): Page<ScheduleRow> =>
       selectPage<ScheduleRow>(
@@ -47,7 +48,7 @@ export function createScheduleRepository(db: Db) {
         {
           table: 'backup_schedules',
           project_ids,
-          equals: { target: filter.target, target_id: filter.target_id },
+          equals: { project_id: filter.project_id, target: filter.target, target_id: filter.target_id },
         },
         span,
       ),

@@ -112,6 +112,7 @@ export type Schedule = v.InferOutput<typeof Schedule>
 export const ScheduleQuery = v.strictObject({
   ...pagingEntries,
   sort: sorting(['name', 'next_run_at', 'created_at']),
+  project_id: severalIds('Only schedules of this project.'),
   target: several(TargetKind),
   target_id: severalIds('Only schedules of this database, volume or app.'),
 })

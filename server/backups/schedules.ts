@@ -9,9 +9,8 @@ import { newId } from '#server/kernel/ids'
 import type { Log } from '#server/kernel/log'
 import { createPace } from '#server/kernel/pace'
 import { limits, paged, type Paging } from '#server/kernel/schemas'
-import type { Wanted } from '#server/kernel/page'
 import type { ClockTrust } from '#server/kernel/clock-trust'
-import { type BackupRepository, PLATFORM_PROJECT } from './repository.ts'
+import { type BackupFilter, type BackupRepository, PLATFORM_PROJECT } from './repository.ts'
 import { expiries, type Retention, selectExpired } from './retention.ts'
 import { createScheduleRepository, type ScheduleRow } from './schedule-repository.ts'
 import type { Room } from './room.ts'
@@ -181,7 +180,7 @@ export function createSchedules(options: ScheduleOptions) {
     })
 
   return {
-    list(actor: Actor, query: Paging & { target?: Wanted; target_id?: Wanted }) {
+    list(actor: Actor, query: Paging & Pick<BackupFilter, 'project_id' | 'target' | 'target_id'>) {
       const [limit, offset, sort] = limits(query)
       const { rows, total } = repository.page(visibleProjects(actor), query, limit, offset, sort)
       return paged({ rows: rows.map(view), total }, query)

@@ -134,6 +134,7 @@ export const DeletedWithBackup = v.pipe(
 export const BackupQuery = v.strictObject({
   ...pagingEntries,
   sort: sorting(['status', 'size_bytes', 'created_at']),
+  project_id: severalIds('Only backups of this project.'),
   target: several(TargetKind),
   target_id: severalIds('Only backups of this database, volume or app.'),
   status: several(Status),

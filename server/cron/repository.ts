@@ -55,7 +55,7 @@ export function createCronRepository(db: Db) {
     find: (id: string) => db.sql('SELECT * FROM cron_jobs WHERE id = ?').get(id) as CronJobRow | undefined,
     page: (
       project_ids: readonly string[] | undefined,
-      filter: { app_id?: Wanted },
+      filter: { project_id?: Wanted; app_id?: Wanted },
       ...span: Span
     ): Page<CronJobRow> =>
       selectPage<CronJobRow>(
@@ -63,7 +63,7 @@ export function createCronRepository(db: Db) {
         {
           table: 'cron_jobs',
           project_ids,
-          equals: { app_id: filter.app_id },
+          equals: { project_id: filter.project_id, app_id: filter.app_id },
         },
         span,
       ),

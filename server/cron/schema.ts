@@ -238,6 +238,7 @@ export type CronJob = v.InferOutput<typeof CronJob>
 export const CronJobQuery = v.strictObject({
   ...pagingEntries,
   sort: sorting(['name', 'next_run_at', 'created_at']),
+  project_id: severalIds('Only jobs of this project.'),
   app_id: severalIds('Only jobs of this app.'),
 })
 export const CronRunQuery = v.strictObject({

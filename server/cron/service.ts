@@ -143,7 +143,7 @@ export function createCron({ db, clock, events, jobs, secrets, log, audit, ports
       scheduler.start()
     },
     stop: scheduler.stop,
-    list(actor: Actor, filter: { app_id?: Wanted }, paging: Paging) {
+    list(actor: Actor, filter: { project_id?: Wanted; app_id?: Wanted }, paging: Paging) {
       const { rows, total } = repository.page(visibleProjects(actor), filter, ...limits(paging))
       return paged({ rows: rows.map(view), total }, paging)
     },

@@ -143,7 +143,7 @@ const databaseRows = (db: Db) => ({
   all: () => db.sql('SELECT * FROM databases ORDER BY rowid').all() as DatabaseRow[],
   page: (
     project_ids: readonly string[] | undefined,
-    equals: { id?: Wanted; engine?: Wanted; status?: Wanted },
+    equals: { id?: Wanted; project_id?: Wanted; engine?: Wanted; status?: Wanted },
     text: string | undefined,
     ...span: Span
   ): Page<DatabaseRow> =>

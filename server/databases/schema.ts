@@ -264,6 +264,7 @@ export const DatabaseQuery = v.strictObject({
   app_id: severalIds(
     'Only databases that these apps are linked to; each is listed with its `links` to them.',
   ),
+  project_id: severalIds('Only databases of this project.'),
   engine: several(Engine, 'Only databases of this engine.'),
   status: several(DatabaseStatus, 'Only databases in this state.'),
   q: v.optional(v.pipe(v.string(), v.maxLength(100), v.description('Part of the name.'))),

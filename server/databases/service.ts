@@ -112,7 +112,7 @@ export function createDatabaseService(options: ServiceOptions) {
     },
     list(
       actor: Actor,
-      query: { app_id?: Wanted; engine?: Wanted; status?: Wanted; q?: string },
+      query: { app_id?: Wanted; project_id?: Wanted; engine?: Wanted; status?: Wanted; q?: string },
       paging: Paging,
     ) {
       const { q, app_id, ...equals } = query

@@ -33,12 +33,20 @@ const bareNames = (
 ) => `SELECT id, hostname, counterpart, project_id, ${bare('hostname')} AS bare FROM domains WHERE project_id <> @project_id AND ${condition}
   UNION ALL SELECT id, hostname, counterpart, project_id, counterpart FROM domains WHERE project_id <> @project_id AND counterpart IS NOT NULL AND ${condition}`
 
+/** Which domains a list is of. */
+interface DomainFilter {
+  project_id?: Wanted
+  app_id?: Wanted
+  status?: Wanted
+  q?: string
+}
+
 /** SQL of domains and nothing else. */
 export function createDomainRepository(db: Db) {
   return {
     page: (
       project_ids: readonly string[] | undefined,
-      { q, ...equals }: { app_id?: Wanted; status?: Wanted; q?: string },
+      { q, ...equals }: DomainFilter,
       ...span: Span
     ): Page<DomainRow> =>
       selectPage<DomainRow>(

@@ -189,6 +189,7 @@ export type Domain = v.InferOutput<typeof Domain>
 export const DomainQuery = v.strictObject({
   ...pagingEntries,
   sort: sorting(['hostname', 'status', 'created_at']),
+  project_id: severalIds('Only domains of this project.'),
   app_id: severalIds('Only domains of this app.'),
   status: several(DomainStatus),
   q: v.optional(v.pipe(v.string(), v.maxLength(100), v.description('Part of the name.'))),

@@ -4,7 +4,6 @@ import { conflict, forbidden, invalid, notFound } from '#server/kernel/errors'
 import { newId } from '#server/kernel/ids'
 import { orThrow } from '#server/kernel/or-throw'
 import { limits, paged, type Paging } from '#server/kernel/schemas'
-import type { Wanted } from '#server/kernel/page'
 import type { Route } from '#server/platform/ingress/ingress'
 import { createAutomaticDomains } from './automatic.ts'
 import { createDomainChecks } from './checks.ts'
@@ -194,7 +193,7 @@ export function createDomains(options: DomainOptions) {
     planned,
     plannedWithRules,
     find: repository.find,
-    list(actor: Actor, filter: { app_id?: Wanted; status?: Wanted; q?: string }, paging: Paging) {
+    list(actor: Actor, filter: Parameters<typeof repository.page>[1], paging: Paging) {
       const { rows, total } = repository.page(visibleProjects(actor), filter, ...limits(paging))
       return paged({ total, rows: rows.map(view) }, paging)
     },

@@ -19,12 +19,19 @@ export interface RedirectRow {
   updated_at: string
 }
 
+/** Which rules a list is of. */
+export interface RedirectFilter {
+  project_id?: Wanted
+  domain_id?: Wanted
+  app_id?: Wanted
+}
+
 /** SQL of redirects and nothing else. */
 export function createRedirectRepository(db: Db) {
   return {
     page: (
       project_ids: readonly string[] | undefined,
-      { domain_id, app_id }: { domain_id?: Wanted; app_id?: Wanted },
+      { project_id, domain_id, app_id }: RedirectFilter,
       ...span: Span
     ): Page<RedirectRow> =>
       selectPage<RedirectRow>(
@@ -32,7 +39,7 @@ export function createRedirectRepository(db: Db) {
         {
           table: 'redirects',
           project_ids,
-          equals: { domain_id, app_id },
+          equals: { project_id, domain_id, app_id },
         },
         span,
       ),

@@ -128,6 +128,7 @@ export const RedirectList = v.object({
 export const RedirectQuery = v.strictObject({
   ...pagingEntries,
   sort: sorting(['from', 'priority', 'created_at'], 'Newest first.', { from: 'source' }),
+  project_id: severalIds('Only rules of this project.'),
   domain_id: severalIds('Only rules of this domain.'),
   app_id: severalIds('Only rules of domains of this app.'),
   test: v.optional(

@@ -7,11 +7,10 @@ import type { Events } from '#server/kernel/events'
 import { newId } from '#server/kernel/ids'
 import { orThrow } from '#server/kernel/or-throw'
 import { limits, paged, type Paging } from '#server/kernel/schemas'
-import type { Wanted } from '#server/kernel/page'
 import type { Route, RouteRedirect } from '#server/platform/ingress/ingress'
 import { findLoop, follow, MOST_STEPS, routeBefore } from './chain.ts'
 import { unanchored } from './pattern.ts'
-import { createRedirectRepository, type RedirectRow } from './repository.ts'
+import { createRedirectRepository, type RedirectFilter, type RedirectRow } from './repository.ts'
 import { createRouteIndex } from './route-index.ts'
 import { checkRule, pathAsAsked, targetAsSent, targetOf } from './rule.ts'
 import type { NewRedirect, Redirect, RedirectChange, RedirectTest } from './schema.ts'
@@ -207,7 +206,7 @@ export function createRedirects({ db, clock, events, audit, ports }: RedirectOpt
     requireNoLoop,
     ruled: repository.ruled,
     /** Rules of the domains that the caller can see, newest first; and what an address would be answered. */
-    list(actor: Actor, filter: { domain_id?: Wanted; app_id?: Wanted; test?: string }, paging: Paging) {
+    list(actor: Actor, filter: RedirectFilter & { test?: string }, paging: Paging) {
       const { rows, total } = repository.page(visibleProjects(actor), filter, ...limits(paging))
       return {
         ...paged({ rows: rows.map(view), total }, paging),

@@ -16,6 +16,14 @@ const lists = (await readDefinitions()).filter(
 /** What is found by how well it fits has no other order. */
 const RANKED = ['/api/search']
 
+/** What stands in an item of a list. */
+const itemEntries = ({ response }: AnyEndpoint): Entries => {
+  const item = response?.entries.data.item
+  return item?.entries ?? item?.pipe?.[0]?.entries ?? {}
+}
+/** The trail, jobs and what is searched: of a project they have a path, or are looked for by what they are about. */
+const UNFILTERED = ['/api/search', '/api/audit-logs', '/api/system/jobs', '/api/monitoring/alerts/history']
+
 let api: TestApi
 let ids: Record<string, string>
 beforeAll(async () => {
@@ -54,6 +62,22 @@ describe('every list with pages', () => {
   it('can be ordered, but for a search', () => {
     const without = lists.filter(({ definition }) => choicesOf(entriesOf(definition).sort).length === 0)
     expect(without.map(({ path }) => path)).toEqual(RANKED)
+  })
+  it('of what lies in projects can be narrowed to one, unless its path says which', async () => {
+    const narrowed = lists.filter(
+      ({ path, definition }) => !path.includes(':') && 'project_id' in itemEntries(definition),
+    )
+    expect(narrowed.length).toBeGreaterThan(10)
+    const wrong: string[] = []
+    for (const list of narrowed.filter(({ path }) => !UNFILTERED.includes(path))) {
+      const all = (await read(list, 'per_page=100')).body.data as { project_id: string | null }[]
+      const project_id = all.find((row) => row.project_id !== null)?.project_id
+      const { status, body } = await read(list, `per_page=100&project_id=${project_id}`)
+      const expected = all.filter((row) => row.project_id === project_id).length
+      if (status !== 200 || body.total !== expected || expected === 0)
+        wrong.push(`${list.path}: ${status}, ${body.total} of ${expected}`)
+    }
+    expect(wrong).toEqual([])
   })
   it('takes several values for each filter that names things or states', () => {
     const single = lists.flatMap(({ path, definition }) =>
