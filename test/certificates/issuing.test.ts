@@ -292,6 +292,20 @@ describe('a certificate for a verified domain', () => {
     ).toThrow(/There is no such domain/)
     expect(world.acme.calls).toEqual([])
   })
+  test('of the dashboard is no developer’s to delete or revoke, though it lies in the default project', async () => {
+    world.certificates.follow(world.domain('panel.example.com', { of_installation: true }).id)
+    await world.idle()
+    const [id] = world.ingress.certificates.keys()
+    const developer = {
+      ...world.actor,
+      role: 'member' as const,
+      projects: new Map([[PROJECT, 'owner' as const]]),
+    }
+    for (const revoke of [false, true])
+      expect(() => world.certificates.remove(developer, id!, revoke)).toThrow('certificate of the dashboard')
+    expect([...world.ingress.certificates.keys()]).toEqual([id])
+    world.certificates.remove(world.actor, id!, true)
+  })
   test('is not asked for again when the domain is lost: the renewal says so', async () => {
     world.domain('shop.example.com')
     const { id } = issue('shop.example.com')

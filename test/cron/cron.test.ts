@@ -201,6 +201,9 @@ describe('a cron job', () => {
     await api.services.jobs.idle()
     await at('2026-03-01T15:00:00.000Z')
     expect([await runs(id), (await job(id)).next_run_at]).toEqual([[], '2026-03-01T16:00:00.000Z'])
+    // On time, and not as one that was missed.
+    await at('2026-03-01T16:00:00.000Z')
+    expect([await runs(id), (await job(id)).next_run_at]).toEqual([[], '2026-03-01T17:00:00.000Z'])
     expect((await developer().post(`/api/cron-jobs/${id}/run`)).status).toBe(409)
   })
   it('goes with its app to another project, and away with it', async () => {

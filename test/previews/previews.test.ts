@@ -273,6 +273,16 @@ describe('a preview', () => {
     await world.idle()
     expect(await world.list()).toEqual([])
   })
+  it('is not removed by its time after the clock went far ahead, since that may be wrong', async () => {
+    await open()
+    world.api.services.previews.expire()
+    world.api.fakes.clock.advance(3650 * 86_400_000)
+    world.api.services.previews.expire()
+    const cleanup = await world.api.as('developer').post(`${world.path}/cleanup`)
+    expect(cleanup.body.data.removed).toEqual([])
+    await world.idle()
+    expect(await world.list()).toHaveLength(1)
+  })
   it('is made and updated by the API as well', async () => {
     const developer = world.api.as('developer')
     world.commit('first', 'spike')

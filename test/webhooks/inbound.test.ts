@@ -1,4 +1,5 @@
 import { createHmac } from 'node:crypto'
+import { Readable } from 'node:stream'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { createTestApi, type TestApi } from '#test/support/api'
 import { commitShop, SHOP_URL } from '#test/support/shop'
@@ -72,6 +73,40 @@ describe('a push that a forge tells', () => {
     expect(again.status).toBe(409)
     await api.services.jobs.idle()
     expect((await api.as('viewer').get(`/api/apps/${app_id}/deployments`)).body.total).toBe(2)
+  })
+  it('is done once where a forge sends the delivery twice at the same time', async () => {
+    const hook = await create({ kind: 'git', provider: 'github', app_id })
+    const after = commitShop(api, 'at once')
+    const both = [1, 2].map(() => push(hook, { after }, { 'x-github-delivery': 'at-once' }))
+    expect((await Promise.all(both)).map(({ status }) => status).sort()).toEqual([200, 409])
+    await api.services.jobs.idle()
+    expect((await api.as('viewer').get(`/api/apps/${app_id}/deployments`)).body.total).toBe(2)
+  })
+  it('starts nothing where its secret is replaced after the signature was checked, while the rest is read', async () => {
+    const hook = await create({ kind: 'git', provider: 'github', app_id })
+    const raw = JSON.stringify({
+      ref: 'refs/heads/main',
+      after: commitShop(api, 'read'),
+      repository: { clone_url: SHOP_URL },
+    })
+    const headers: Record<string, string> = {
+      'content-type': 'application/json',
+      'x-github-delivery': 'replaced',
+      'x-hub-signature-256': `sha256=${createHmac('sha256', hook.secret).update(raw).digest('hex')}`,
+    }
+    let is_replaced = false
+    // What kind of event it is, is asked for once the signature was found to fit.
+    const header = (name: string) => {
+      if (name !== 'x-github-event') return headers[name]
+      api.services.webhooks.change(api.actor('developer'), hook.id, { secret: 'quite another secret' })
+      is_replaced = true
+      return 'push'
+    }
+    const token = pathOf(hook.url).split('/').at(-1)!
+    const received = api.services.webhooks.receive(token, Readable.from([Buffer.from(raw)]), header)
+    await expect(received).rejects.toMatchObject({ code: 'UNAUTHORIZED' })
+    expect(is_replaced).toBe(true)
+    expect((await api.as('viewer').get(`/api/apps/${app_id}/deployments`)).body.total).toBe(1)
   })
   it('with a wrong signature is 401 and starts nothing', async () => {
     const hook = await create({ kind: 'git', provider: 'github', app_id })
