@@ -330,6 +330,13 @@ describe('the dashboard', () => {
     expect(faults.filter((fault) => !fault.includes(NETWORK_CHANGED))).toEqual([])
     await context.close()
   })
+  it('offers nothing for the only server that needs another one', async () => {
+    const { page, open, context } = await visit(browser, portreeve, WIDE, admin.cookie)
+    await open('/nodes')
+    await page.getByText('Engine last answered').waitFor()
+    expect(await page.getByRole('button', { name: /drain|take work/i }).count()).toBe(0)
+    await context.close()
+  })
   it('keeps the password where the code of a second factor was mistyped', async () => {
     const person = await joinTeam(portreeve, `phone-${randomBytes(3).toString('hex')}`, 'reader')
     const { page, open, context } = await visit(browser, portreeve, WIDE, person.cookie)
