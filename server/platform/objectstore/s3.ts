@@ -66,6 +66,9 @@ const PART_BYTES = 16 * 1024 ** 2
 const READ_ATTEMPTS = 5
 const PROGRESS_BYTES = 1024 ** 2
 
+/** Uploads of one object that are ended at once: a service may name 100,000, and take half a minute for each. */
+const MOST_UPLOADS = 20
+
 /**
  * Ends uploads of an object that a process began which was killed: their parts take room, and are in no list of
  * objects. Not every service tells of them, nor lets every key ask.
@@ -74,10 +77,13 @@ async function endUploads(send: SendS3, key: string, limits: { signal?: AbortSig
   try {
     const query = { uploads: '', prefix: key }
     const xml = await textOf(await send({ method: 'GET', key: '', query, ...limits }))
+    let ended = 0
     for (const entry of entriesOf(xml, 'Upload')) {
+      if (ended === MOST_UPLOADS) break
       const uploadId = decodeXml(tagOf(entry, 'UploadId') ?? '')
       if (uploadId === '' || decodeXml(tagOf(entry, 'Key') ?? '') !== key) continue
       await (await send({ method: 'DELETE', key, query: { uploadId }, ...limits })).discard()
+      ended += 1
     }
   } catch (error) {
     if (!(error instanceof ObjectStoreError)) throw error

@@ -218,6 +218,23 @@ describe('a bucket of an S3 server', () => {
       answers.close()
     }
   })
+  it('that names uploads without end is asked to end a few of them, and not for weeks', async () => {
+    const deleted: string[] = []
+    const upload = (at: number) => `<Upload><Key>team/a/x</Key><UploadId>${at}</UploadId></Upload>`
+    const answers = createServer(({ method, url }, response) => {
+      if (method === 'DELETE') deleted.push(url!)
+      response.end(method === 'GET' ? Array.from({ length: 300 }, (_, at) => upload(at)).join('') : '')
+    })
+    await new Promise<void>((resolve) => answers.listen(0, '127.0.0.1', resolve))
+    const endpoint = `http://127.0.0.1:${(answers.address() as AddressInfo).port}`
+    try {
+      await open({ endpoint }).delete('x')
+      expect(deleted).toHaveLength(1 + 20)
+    } finally {
+      answers.closeAllConnections()
+      answers.close()
+    }
+  })
   it('on a private address that the operator did not list is not connected to', async () => {
     const before = server.requests.length
     await expect(open({}, false).put('x', bytesOf(Buffer.from('x')))).rejects.toMatchObject({
