@@ -1,7 +1,9 @@
 import type { IncomingMessage } from 'node:http'
 import { PassThrough } from 'node:stream'
 import { describe, expect, it } from 'vitest'
+import * as v from 'valibot'
 import { isMediaType, isUtf8, limitStream, parseJson, readBytes } from '#server/http/input'
+import { parseBody } from '#server/http/validation'
 
 /** A body that arrives as the test sends it. */
 const body = (headers: Record<string, string> = {}) =>
@@ -81,6 +83,8 @@ describe('a JSON text that costs more than it weighs', () => {
     ['numbers', `[${'1,'.repeat(500_000)}1]`],
     ['empty texts', `[${'"",'.repeat(300_000)}""]`],
     ['empty lists', `[${'[],'.repeat(300_000)}[]]`],
+    ['colons', `{${':'.repeat(500_000)}}`],
+    ['quotes', `{${'"'.repeat(500_000)}}`],
     ['keys', `{${Array.from({ length: 60_000 }, (_, at) => `"k${at}":1`).join()}}`],
   ])('is refused before it is made: %s', (_, text) => {
     expect(parse(text)).toBe('The JSON holds more than 30000 values.')
@@ -91,6 +95,19 @@ describe('a JSON text that costs more than it weighs', () => {
     expect(parse(`{"a":"${String.raw`\"[`.repeat(200_000)}"}`)).toEqual({ a: '"['.repeat(200_000) })
     expect(parse(`{"a":"${'x'.repeat(1_000_000)}`)).toBe('The body is not valid JSON.')
   })
+})
+
+it('a text that is too long is not judged any further', () => {
+  let judged = 0
+  const Name = v.pipe(
+    v.string(),
+    v.maxLength(3),
+    v.check(() => (judged += 1) > 0),
+  )
+  expect(() => parseBody(v.strictObject({ name: Name }), { name: ':'.repeat(1_000_000) })).toThrow(
+    /at most 3/,
+  )
+  expect(judged).toBe(0)
 })
 
 describe('a Content-Type', () => {
