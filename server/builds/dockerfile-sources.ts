@@ -89,6 +89,8 @@ function expanded(word: string, values: ReadonlyMap<string, ReadonlySet<string>>
       continue
     }
     for (const value of [...(values.get(name ?? braced!) ?? []), fallback ?? '']) {
+      // No image is as long; a variable of the app may be, and is put in hundreds of times.
+      if (text.length + value.length > 2 * MAX_TEXTS) return undefined
       const next = text.replace(found, () => inBraces(value))
       if (!seen.has(next)) open.push(next)
       seen.add(next)
