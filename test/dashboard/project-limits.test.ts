@@ -4,7 +4,7 @@ import { limitsOf, quotasOf } from '../../dashboard/src/features/projects/limits
 const GIB = 1024 ** 3
 
 it('limits of a project are shown in GiB, and those that are not set as none', () => {
-  expect(limitsOf({ apps: 3, memory_bytes: 1.5 * GIB, storage_bytes: null })).toEqual({
+  expect(limitsOf({ apps: 3, memory_bytes: 1.5 * GIB, storage_bytes: null, backup_bytes: 2 * GIB })).toEqual({
     apps: 3,
     domains: null,
     databases: null,
@@ -12,6 +12,7 @@ it('limits of a project are shown in GiB, and those that are not set as none', (
     cpus: null,
     memory_bytes: 1.5,
     storage_bytes: null,
+    backup_bytes: 2,
   })
 })
 it('a changed limit of a project leaves the others as they are, those that no field shows too', () => {

@@ -12,6 +12,7 @@ export const LIMITS = [
   { quota: 'cpus', label: 'CPU cores', unit: 1 },
   { quota: 'memory_bytes', label: 'Memory (GiB)', unit: GIB },
   { quota: 'storage_bytes', label: 'Storage (GiB)', unit: GIB },
+  { quota: 'backup_bytes', label: 'Backups (GiB)', unit: GIB },
 ] as const
 export type Limit = (typeof LIMITS)[number]['quota']
 /** A field that was cleared holds an empty text. */
