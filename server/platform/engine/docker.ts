@@ -81,10 +81,6 @@ export function createDockerEngine(options: DockerEngineOptions): Engine {
     containerLogs(connection, containers, instance_id, log_options, whileOpen(signal))
   const terminals = createTerminals(connection)
   const volumes = createVolumes(connection, scope, inTurn)
-  const one_offs = createOneOffs({
-    ...{ connection, containers, volumes, room },
-    limit_bytes: options.layer_bytes,
-  })
   const releases = createReleases({
     connection,
     containers,
@@ -112,8 +108,7 @@ export function createDockerEngine(options: DockerEngineOptions): Engine {
     removeRelease: releases.remove,
     instances: containers.instances,
     runningInstances: containers.runningInstances,
-    runOnce: one_offs.runOnce,
-    removeLeftRuns: one_offs.removeLeft,
+    ...createOneOffs({ connection, containers, volumes, room, limit_bytes: options.layer_bytes }),
     exec: createExec(connection),
     openTerminal: terminals.open,
     hangUpTerminal: terminals.hangUp,

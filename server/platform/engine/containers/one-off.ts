@@ -91,7 +91,7 @@ export function createOneOffs(host: Host) {
       }
     },
     /** Removes commands that nobody waits for: of a process that was killed, or that the engine did not remove. */
-    async removeLeft(): Promise<void> {
+    async removeLeftRuns(): Promise<void> {
       for (const { Id, Names, Labels } of await containers.list({})) {
         if (ownLabel(Labels, 'run') === undefined || isInstance(Labels)) continue
         if (!(Names ?? []).some((name) => under_way.has(name.slice(1)))) await containers.remove(Id)
