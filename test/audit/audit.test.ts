@@ -31,6 +31,24 @@ describe('the audit log', () => {
     })
     expect(member!.action).toBe('project.member_add')
   })
+  it('never holds what is called a secret, however deep a domain hands it in', async () => {
+    const after = { password: 'canary-1', config: { api_token: 'canary-2', list: [{ secret: 'canary-3' }] } }
+    api.services.audit.record(PLATFORM, {
+      action: 'deep.update',
+      resource_type: 'settings',
+      resource_id: 'deep',
+      project_id: null,
+      before: after,
+      after: { ...after, name: 'kept' },
+    })
+    const [line] = await lines('&action=deep.update')
+    expect(line!.after).toEqual({
+      password: '[secret]',
+      config: { api_token: '[secret]', list: [{ secret: '[secret]' }] },
+      name: 'kept',
+    })
+    expect(JSON.stringify(api.kernel.db.sql('SELECT * FROM audit_log').all())).not.toContain('canary')
+  })
   it('keeps of what is large its size: a page of it stays small', async () => {
     const args = Object.fromEntries(Array.from({ length: 12 }, (_, n) => [`ARG_${n}`, 'x'.repeat(4000)]))
     const answer = await api.as('owner').post('/api/apps', {

@@ -371,6 +371,17 @@ test('no two volumes of compose files are one, however alike their names are', a
   expect(await stack(other, 'wiki-db', ['data'])).toEqual(second)
 })
 
+test('a volume that a restore is still filling is not deleted: what comes back would go with it', async () => {
+  const { volumes } = api.services
+  const project_id = api.services.http.default_project()
+  const id = volumes.createForRestore(PLATFORM, project_id, { name: 'coming-back', access: 'single_writer' })
+  const refused = await call('owner').delete(`/api/volumes/${id}?skip_backup=true`)
+  expect([refused.status, refused.body.error.message]).toEqual([
+    409,
+    'The volume is being restored. Wait for the end of that.',
+  ])
+  expect(volumes.find(id)?.filling).toBe(1)
+})
 test('a stack takes no volume that a restore is still filling: its services would write beside what comes back', async () => {
   const project_id = api.services.http.default_project()
   const { id } = (await api.as('developer').post('/api/apps', { name: 'wiki', source: 'upload' })).body.data
