@@ -62,12 +62,13 @@ describe('a draft of variables', () => {
     ])
   })
   it('says which rows cannot be saved', () => {
-    const rows = begin({ key: 'A', value: '1' }, { value: '2' }, { key: 'A', value: '3' }, {})
+    const rows = begin({ key: 'A', value: '1' }, { value: '2' }, { key: 'A', value: '3' }, {}, { key: '1 B' })
     expect(rows.map((row) => faultOf(rows, row))).toEqual([
       undefined,
       'Give it a key.',
       'Stands above already.',
       undefined,
+      'Must be letters, digits and _, and not begin with a digit.',
     ])
   })
   it('knows whose refusal it was', () => {

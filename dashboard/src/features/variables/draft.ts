@@ -78,6 +78,7 @@ export function spread(rows: DraftRow[], found: readonly Assignment[], into?: nu
 export function faultOf(rows: readonly DraftRow[], row: DraftRow): string | undefined {
   const key = row.key.trim()
   if (key === '') return isEmpty(row) ? undefined : 'Give it a key.'
+  if (!/^[A-Za-z_]\w*$/.test(key)) return 'Must be letters, digits and _, and not begin with a digit.'
   return rows.some((other) => other.id < row.id && other.key.trim() === key)
     ? 'Stands above already.'
     : undefined
