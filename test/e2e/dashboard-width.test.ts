@@ -21,6 +21,24 @@ afterAll(async () => {
   await portreeve?.dispose()
 })
 
+describe('where the menu covers the page', () => {
+  it('Escape leaves it to the button that it was opened with, and the keyboard never goes on behind it', async () => {
+    const { page, open, context } = await visit(browser, portreeve, PHONE, cookie)
+    await open('/apps')
+    const button = page.getByRole('button', { name: 'Menu' })
+    const pages = page.getByRole('navigation', { name: 'Pages' })
+    const isFocused = (element: Element) => element === document.activeElement
+    await button.press('Enter')
+    await pages.getByRole('link', { name: 'Apps' }).press('Escape')
+    await pages.waitFor({ state: 'hidden' })
+    expect(await button.evaluate(isFocused)).toBe(true)
+    await button.press('Enter')
+    await page.getByRole('button', { name: 'Log out' }).press('Tab')
+    await pages.waitFor({ state: 'hidden' })
+    await context.close()
+  })
+})
+
 describe('at 1280 pixels', () => {
   it('the name of a domain goes on in the next line behind a dot, not within a word, however long its finding is', async () => {
     const hostname = 'checkout.with-a-long-name.203-0-113-117.sslip.io'
