@@ -32,6 +32,27 @@ const deployments = async () => {
 }
 const files = (text: string) => ({ Dockerfile: `FROM node:22\n# ${text}` })
 
+describe('copies of databases', () => {
+  it('are for commits that may have secrets alone: a fork that was approved without gets none', async () => {
+    const developer = world.api.as('developer')
+    const made = await developer.post('/api/databases', { name: 'shop-db', engine: 'postgres' })
+    await world.idle()
+    const link = { app_id: world.app_id }
+    expect((await developer.post(`/api/databases/${made.body.data.id}/links`, link)).status).toBe(201)
+    await developer.put(`${world.path}/settings`, { databases: true })
+    await offer('opened', files('first'))
+    await approve()
+    await world.idle()
+    expect(await world.preview()).toMatchObject({ status: 'running', databases: [], last_error: null })
+    expect(told('ensureRelease').at(-1)).not.toContain('DATABASE_URL')
+    // With secrets it is to have one, which is said here by what it cannot be made of.
+    await offer('synchronize', files('second'))
+    await approve({ secrets: true })
+    await world.idle()
+    expect((await world.preview()).last_error).toMatch(/^There is no backup of shop-db/)
+  })
+})
+
 describe('trust in one commit of a fork is none in another', () => {
   it('that is still being built when the next one is approved with secrets', async () => {
     engine().behave(({ dockerfile }) => dockerfile.includes('slow'), { build_duration_ms: 400 })
