@@ -53,6 +53,30 @@ it('where the machine has no more memory, git ends before what runs for users', 
   expect(new Set(told)).toEqual(new Set(['1000']))
 })
 
+it('git gains no rights, and is held to memory and the size of files by the kernel', async () => {
+  const told: string[] = []
+  const watched = await createHarness({
+    allowed: [server.host],
+    async run(argv, options) {
+      const around = argv.slice(0, argv.indexOf('git'))
+      const { stdout } = await run([...around, 'cat', '/proc/self/limits', '/proc/self/status'], options)
+      told.push(stdout)
+      return run(argv, options)
+    },
+  })
+  const target = repository()
+  target.commit({ 'a.txt': 'a' })
+  await watched.checkout({ url: target.url })
+  await watched.close()
+  expect(told.length).toBeGreaterThan(0)
+  for (const text of told) {
+    expect(text).toMatch(/^NoNewPrivs:\s+1$/m)
+    expect(text).toMatch(/^Max address space\s+4294967296\s+4294967296\s/m)
+    expect(text).toMatch(/^Max core file size\s+0\s+0\s/m)
+    expect(text).not.toMatch(/^Max file size\s+unlimited/m)
+  }
+})
+
 describe('nothing of a repository is run', () => {
   it('neither hooks nor filters nor settings nor submodules', async () => {
     const marker = join(tmpdir(), `portreeve-marker-${process.pid}`)
