@@ -1,5 +1,5 @@
 import { hasControl } from '#server/kernel/one-line'
-import { nextSlot } from '#server/cron/slots'
+import { Cron } from 'croner'
 import * as v from 'valibot'
 import { pagingEntries, several, severalIds, sorting, Timestamp } from '#server/kernel/schemas'
 import { Retention } from './retention.ts'
@@ -7,15 +7,21 @@ import { Encrypted, PauseApp, TargetKind } from './schema.ts'
 
 const LONGEST = 100
 
+/** The 29th of February falls on each day of the week within so many years, also around 2100. */
+const YEARS = 60
+
 /**
- * Whether there is such a time at all. The 31st of February would be looked for until the year 9999, in which time
- * nobody is answered: it is asked of the years that `nextSlot` looks at. What is too long has its own sentence.
+ * Whether there is such a time at all. Without years, the 31st of February would be looked for until 9999, in which
+ * time nobody is answered. What is too long has its own sentence.
  */
 function isPattern(text: string): boolean {
   if (text.length > LONGEST) return true
-  const expression = text.trim().toLowerCase().split(/\s+/).join(' ')
+  const fields = text.trim().split(/\s+/)
+  const next = (pattern: string) => new Cron(pattern, { paused: true, timezone: 'UTC' }).nextRun()
   try {
-    return expression.split(' ').length <= 5 && nextSlot(expression, 'UTC', Date.now()) !== undefined
+    if (fields.length !== 5) return fields.length === 1 && next(text.trim()) !== null
+    const year = next('@yearly')!.getUTCFullYear() - 1
+    return next(`0 ${fields.join(' ')} ${year}-${year + YEARS}`) !== null
   } catch {
     return false
   }
