@@ -7,6 +7,13 @@
 /** A flag of any instruction is put together from its characters; nobody writes one of a kilobyte. */
 const MOST_OF_FLAG = 8 * 1024
 const FLAGGED = /^[\s\u0085]*(?:ONBUILD[\s\u0085]+)*\S+[\s\u0085]+(--.*)$/is
+/** Instructions that go on from all before them, which are gone through again for each; a finished image has 125 layers at most. */
+const STEP = /^[\s\u0085]*(?:ADD|COPY|RUN|USER|WORKDIR)[\s\u0085]/i
+const MOST_STEPS = 1000
+/** The rest is copied for each; the builder takes one alone. */
+const CHAINED = /^[\s\u0085]*(?:ONBUILD[\s\u0085]+){8}/i
+/** Texts of commands are only looked through for the beginning of a heredoc, word by word. */
+const COMMAND = /^[\s\u0085]*(?:ONBUILD[\s\u0085]+)*RUN[\s\u0085]+(.*)$/is
 /** All ports of `EXPOSE` together, each of which is noted by itself: no image may have a tenth of them. */
 const MOST_PORTS = 10_000
 /** What a variable counts for that may be a port; one that has room for more may be ranges of all ports. */
@@ -91,6 +98,8 @@ export function createExpansionMeter(escape: string, build_args: Readonly<Record
   let longest = 0
   let longest_flag = 0
   let ports = 0
+  let steps = 0
+  let is_chained = false
 
   function assign(name: string | undefined, length: number): void {
     if (name === undefined) return
@@ -101,8 +110,24 @@ export function createExpansionMeter(escape: string, build_args: Readonly<Record
   return {
     /** Whether what was read so far is more than the engine is asked to do. */
     isTooMuch: () =>
-      longest > MOST_OF_WORD || longest_flag > MOST_OF_FLAG || work > MOST_WORK || ports > MOST_PORTS,
+      is_chained ||
+      longest > MOST_OF_WORD ||
+      longest_flag > MOST_OF_FLAG ||
+      work > MOST_WORK ||
+      ports > MOST_PORTS ||
+      steps > MOST_STEPS,
+    /** The lines of a heredoc are put together one by one, each copied with those before it. */
+    readHeredocs(lines: readonly string[]): void {
+      if (!lines.some((line) => line.includes('<<'))) return
+      work += (lines.length * lines.reduce((sum, line) => sum + line.length + 1, 0)) / 2
+    },
     read(instruction: string): void {
+      if (STEP.test(instruction)) steps += 1
+      is_chained ||= CHAINED.test(instruction)
+      for (const word of wordsOf(COMMAND.exec(instruction)?.[1] ?? '', '\\')) {
+        longest = Math.max(longest, word.length)
+        work += word.length ** 2
+      }
       const flagged = FLAGGED.exec(instruction)?.[1]
       if (flagged !== undefined) longest_flag = Math.max(longest_flag, longestFlag(flagged))
       const [, keyword = '', rest] = EXPANDED.exec(instruction) ?? []

@@ -155,6 +155,7 @@ function readLines(
     characters += extents[line]!.text.length
     meter.read(extents[line]!.text)
   }
+  meter.readHeredocs(lines)
   const is_outside = outsideHeredocs(lines, extents)
   const read = extents.flatMap(({ text: instruction }, line) => {
     const [, name, rest] = INSTRUCTION.exec(instruction) ?? []

@@ -48,6 +48,12 @@ describe('a Dockerfile whose variables the builder would work on for minutes is 
     ['ways of numbers', stages((_, at) => `COPY --from=${at} / /`)],
     ['ways with names in variables', ['ARG S=s', ...stages((before) => `COPY --from=${before} / /`, '${S}')]],
     ['ways behind a heredoc', ['RUN <<"E E"', ...stages((before) => `COPY --from=${before} / /`)]],
+    ['steps', Array(1001).fill('WORKDIR /a')],
+    ['commands', Array(1001).fill('\tRUN a')],
+    ['chained triggers', [`ONBUILD ${'ONBUILD '.repeat(8000)}RUN a`]],
+    ['a word of a command', [`RUN echo "${LONG} ${LONG}\\\n${LONG}"`]],
+    ['words of commands', Array(10).fill(`RUN echo ${LONG}`)],
+    ['a heredoc', ['RUN <<E', ...Array(250_000).fill('x'), 'E']],
     ['stages', Array.from({ length: 300 }, (_, at) => `FROM a AS s${at}`)],
     ['images', Array.from({ length: 300 }, (_, at) => `COPY --from=a${at} / /`)],
   ])('%s', (_, lines) => expect(isOvergrown(lines)).toBe(true))
@@ -77,6 +83,9 @@ it('stages, ports and flags as those of real files are taken', () => {
   const lines = ['FROM base AS deps', 'RUN a', 'FROM deps AS build', 'COPY --from=deps / /', ...services]
   const ports = ['ARG PORT=3000', 'EXPOSE $PORT', 'EXPOSE ${PORT:-3000}/tcp', 'EXPOSE 8000-8100 9000']
   expect(isOvergrown(['FROM a AS base', ...lines, 'FROM base', ...ports])).toBe(false)
+  const script = ['RUN <<E', ...Array(2000).fill('echo something to somebody'), 'E']
+  const blob = [`RUN echo ${LONG} | base64 -d > /x`, ...Array(200).fill('RUN apt-get install -y something')]
+  expect(isOvergrown([...script, ...blob])).toBe(false)
   const query = ['COPY <<E /q.sql', ...Array(30).fill('SELECT *\nFROM people AS p'), 'E']
   expect(isOvergrown(['FROM a AS base', ...query, ...lines])).toBe(false)
 })
