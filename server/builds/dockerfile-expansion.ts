@@ -1,13 +1,13 @@
 /**
- * What the engine spends on the words of a Dockerfile, most of all on its variables. It puts their values in character by character, and looks
- * all of them up anew for each instruction, in its own process that no limit of a build holds; and it goes on after
- * the build was given up: a few lines that name one another, and some thousands that do not, kept a core for hours.
+ * What the engine spends on the words of a Dockerfile, most of all on its variables. It puts their values in character
+ * by character, and looks all of them up anew for each instruction, in its own process that no limit of a build
+ * holds; and it goes on after the build was given up: a few lines that name one another, and some thousands that do not, kept a core for hours.
  */
 
 /** A flag of any instruction is put together from its characters; nobody writes one of a kilobyte. */
 const MOST_OF_FLAG = 8 * 1024
 const FLAGGED = /^[\s\u0085]*(?:ONBUILD[\s\u0085]+)*\S+[\s\u0085]+(--.*)$/is
-/** Instructions that go on from all before them, which are gone through again for each; a finished image has 125 layers at most. */
+/** Instructions that go on from all before them, which are gone through again for each; layers end at 125. */
 const STEP = /^[\s\u0085]*(?:ADD|COPY|RUN|USER|WORKDIR)[\s\u0085]/i
 const MOST_STEPS = 1000
 /** The rest is copied for each; the builder takes one alone. */
