@@ -21,7 +21,7 @@ const DESCRIPTION = `Portreeve hosts apps on your own servers: give it a Git URL
 **Answers** have one envelope: \`{ "data": … }\`, lists add \`total\`, \`page\`, \`per_page\` and \`pages\`, errors are \`{ "error": { "code", "message" } }\`. Branch on \`code\`; messages may change.
 **Ids** are opaque texts with a prefix. **Times** are ISO 8601 UTC. **Sizes** are bytes.
 **Long work** answers at once with the resource in its starting state and goes on in the background; follow it over \`GET /api/ws\`.
-**Idempotency-Key** on POST makes a retry safe: the same key and body within 24 hours return the first answer, unless it held a secret or is larger than 64 KiB: then it is a 409 that says so.`
+**Idempotency-Key** on POST makes a retry safe: the same key and body within 24 hours return the first answer, unless it held a secret, is larger than 64 KiB, or came after too many others: then it is a 409 that says so.`
 
 const WEBSOCKET: JsonSchema = {
   operationId: 'openWebSocket',
