@@ -127,12 +127,11 @@ export function defineBackupJob(options: BackupJobOptions): JobDefinition {
         name: 'retain',
         irrevocable: true,
         async run({ payload, state, signal, skip }) {
-          const { schedule_id } = rowOf(payload.backup_id)
-          if (schedule_id === null) return skip()
-          // This one is whole by now: it counts, so that retention sees it as the newest.
           const row = rowOf(payload.backup_id)
+          if (row.schedule_id === null) return skip()
+          // This one is whole by now: it counts, so that retention sees it as the newest.
           if (row.status === 'running') finish(row, state.began)
-          await options.retain(schedule_id, signal)
+          await options.retain(row.schedule_id, signal)
         },
       },
     ],

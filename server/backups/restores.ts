@@ -6,7 +6,7 @@ import type { Jobs } from '#server/kernel/jobs/jobs'
 import type { Archives } from './archives.ts'
 import { backupEvent } from './backup-job.ts'
 import { backupMachine } from './machine.ts'
-import { type BackupRepository, type BackupRow, PLATFORM_PROJECT } from './repository.ts'
+import type { BackupRepository, BackupRow } from './repository.ts'
 import { RESTORE_KIND, type RestorePayload } from './restore-job.ts'
 import type { Restore, RestoreBackup, Target } from './schema.ts'
 import type { BackupTarget, RestoreRequest } from './target.ts'
@@ -33,7 +33,7 @@ export function createRestores(options: RestoresOptions) {
   const { db, events, jobs, repository, archives, get, targetOf, isProject, note } = options
   /** The project that is restored into. Of one that was deleted only administrators see backups. */
   const projectFor = (row: BackupRow, { mode, project_id }: Given): string => {
-    if (isProject(row.project_id) || row.project_id === PLATFORM_PROJECT || mode !== 'new') {
+    if (isProject(row.project_id) || mode !== 'new') {
       if (project_id === undefined) return row.project_id
       throw invalid(
         'project_id',
