@@ -1,5 +1,5 @@
+import { parseDotenv } from '#server/kernel/dotenv'
 import { own } from '#server/kernel/own'
-import { parse as parseDotenv } from 'dotenv'
 import { seemsSecret } from '#server/kernel/secret-names'
 import { withoutSecrets } from './compose-secrets.ts'
 import { beginsEmpty, readStack } from './stack.ts'
@@ -168,7 +168,7 @@ export function createMoved(): Moved & {
 }
 /** Variables of a dotenv text. */
 export const environmentOf = (text: unknown): Fields =>
-  typeof text === 'string' ? parseDotenv(Buffer.from(text)) : {}
+  typeof text === 'string' ? (parseDotenv(text) ?? {}) : {}
 
 /** `https://shop.example.com/path, …` as domains; names that belong to the old server are left out. */
 export function domainsOf(texts: readonly string[]): Fields[] {
