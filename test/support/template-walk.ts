@@ -114,7 +114,7 @@ export async function walkTemplate(portreeve: Portreeve, slug: string): Promise<
 
   const backup = await call('POST', '/api/backups', { target: 'app', target_id: app.id, pause_app: true })
   const made = await ended(`/api/backups/${backup.id}`)
-  expect([made.status, made.error]).toEqual(['succeeded', null])
+  expect([made.status, made.error], JSON.stringify(made)).toEqual(['succeeded', null])
   await portreeve.untilApp(app.id, 'running')
   await eventually(`${slug} taking more`, async () => {
     await used.write('second')
@@ -124,7 +124,7 @@ export async function walkTemplate(portreeve: Portreeve, slug: string): Promise<
   damage(app.id)
   const { job_id } = await call('POST', `/api/backups/${backup.id}/restore`, { mode: 'in_place' })
   const restored = await ended(`/api/system/jobs/${job_id}`)
-  expect([restored.status, restored.error]).toEqual(['succeeded', null])
+  expect([restored.status, restored.error], JSON.stringify(restored)).toEqual(['succeeded', null])
   await portreeve.untilApp(app.id, 'running')
   await has('first', true)
   await has('second', false)
