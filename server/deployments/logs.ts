@@ -142,7 +142,7 @@ export function createDeploymentLogs(
     /** Lines after a number, oldest first, as many as one piece of work may be about; none after the newest. */
     after(deployment_id: string, seq: number, limit: number): LogLine[] {
       flush()
-      return linesAfter<StoredLine>(path(deployment_id), seq, limit, true).map((line) =>
+      return linesAfter<StoredLine>(path(deployment_id), seq, limit).map((line) =>
         lineOf(deployment_id, line),
       )
     },

@@ -1,7 +1,7 @@
-import { appendFileSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs'
+import { appendFileSync, mkdirSync, readdirSync, rmSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { setImmediate as pause } from 'node:timers/promises'
-import { endsWhole, lastLines, linesAfter, parseLines } from './ndjson.ts'
+import { endsWhole, lastLines, linesAfter, linesBackwards } from './ndjson.ts'
 import { createPace } from './pace.ts'
 
 /** One line; `seq` counts within its log from 1. */
@@ -25,16 +25,20 @@ export interface LogSegments<T extends NumberedLine> {
   latest(id: string): number
   /** Appends lines that follow the latest one; false when the disk did not take them. */
   append(id: string, lines: readonly T[]): boolean
-  /** Lines after a number, oldest first. */
-  after(id: string, seq: number, limit: number): T[]
-  /** The same, but no more than can be worked on in one piece: none means that there are no more. */
+  /** Lines after a number, oldest first, no more than can be worked on in one piece: none means that there are no more. */
   page(id: string, seq: number, limit: number): T[]
   /** The newest lines that match, oldest first; others are served meanwhile. */
   newest(id: string, count: number, matches: (line: T) => boolean, ended: (line: T) => boolean): Promise<T[]>
-  /** The lines of each file, the newest file first: read as far as somebody asks. */
-  backwards(id: string): Generator<readonly T[]>
+  /**
+   * The lines of a log, the newest first, each time as many as can be worked on in one piece: read as far as somebody
+   * asks, who lets others in between.
+   * @param before lines from this number on are left aside, as far as that saves work.
+   */
+  backwards(id: string, before?: number): Generator<readonly T[]>
   /** What has a log. */
   ids(): string[]
+  /** What has a log that was added to since a time (ms). */
+  idsSince(after_ms: number): Promise<string[]>
   remove(id: string): void
   /**
    * Removes files until no more than so many bytes are left of all logs, each time the oldest of whoever has most;
@@ -66,8 +70,6 @@ export function createLogSegments<T extends NumberedLine>(
 ): LogSegments<T> {
   mkdirSync(directory, { recursive: true, mode: 0o700 })
   const open = new Map<string, Open>()
-  /** The file read last: a client that follows page by page does not parse it anew each time. */
-  let recent: { path: string; size: number; lines: T[] } | undefined
 
   const folder = (id: string): string => {
     if (!ID.test(id)) throw new Error('A log belongs to a resource.')
@@ -92,14 +94,6 @@ export function createLogSegments<T extends NumberedLine>(
         all.findLastIndex(({ first_seq }) => first_seq <= seq + 1),
       ),
     )
-  }
-
-  function read(path: string): T[] {
-    const size = sizeOf(path)
-    if (recent?.path === path && recent.size === size) return recent.lines
-    const lines = size === 0 ? [] : parseLines<T>(readFileSync(path, 'utf8'))
-    recent = { path, size, lines }
-    return lines
   }
 
   function opened(id: string): Open {
@@ -167,32 +161,24 @@ export function createLogSegments<T extends NumberedLine>(
       file.seq = lines.at(-1)?.seq ?? file.seq
       return true
     },
-    after(id, seq, limit) {
-      const found: T[] = []
-      for (const { path } of segmentsFrom(id, seq)) {
-        found.push(...linesAfter<T>(path, seq, limit - found.length))
-        if (found.length >= limit) break
-      }
-      return found
-    },
     page(id, seq, limit) {
       for (const { path } of segmentsFrom(id, seq)) {
-        const found = linesAfter<T>(path, seq, limit, true)
+        const found = linesAfter<T>(path, seq, limit)
         if (found.length > 0) return found
       }
       return []
     },
-    *backwards(id) {
-      for (const { path } of segments(id).reverse()) yield read(path)
+    *backwards(id, before = Number.POSITIVE_INFINITY) {
+      for (const { path, first_seq } of segments(id).reverse())
+        if (first_seq < before) yield* linesBackwards<T>(path, before)
     },
     async newest(id, count, matches, ended) {
       const found: T[] = []
       const pace = createPace(id)
       for (const lines of this.backwards(id)) {
-        for (let index = lines.length - 1; index >= 0; index--) {
+        for (const line of lines) {
           const rest = pace.rest()
           if (rest) await rest
-          const line = lines[index]!
           if (ended(line)) return found.reverse()
           if (matches(line) && found.push(line) >= count) return found.reverse()
         }
@@ -203,9 +189,14 @@ export function createLogSegments<T extends NumberedLine>(
       readdirSync(directory, { withFileTypes: true })
         .filter((entry) => entry.isDirectory())
         .map((entry) => entry.name),
+    async idsSince(after_ms) {
+      const found: string[] = []
+      for await (const of_one of files(this.ids()))
+        if (of_one.some(({ mtimeMs }) => mtimeMs >= after_ms)) found.push(of_one[0]!.id)
+      return found
+    },
     remove(id) {
       open.delete(id)
-      recent = undefined
       rmSync(folder(id), { recursive: true, force: true })
     },
     async shrink(max_bytes, ownerOf) {

@@ -22,18 +22,23 @@ export const parseLines = <T>(text: string): T[] =>
     }
   })
 
-function withFile<T>(path: string, missing: T, work: (file: number, size: number) => T): T {
-  let file: number
+function openIfThere(path: string): { file: number; size: number } | undefined {
   try {
-    file = openSync(path, 'r')
+    const file = openSync(path, 'r')
+    return { file, size: fstatSync(file).size }
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return missing
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined
     throw error
   }
+}
+
+function withFile<T>(path: string, missing: T, work: (file: number, size: number) => T): T {
+  const opened = openIfThere(path)
+  if (opened === undefined) return missing
   try {
-    return work(file, fstatSync(file).size)
+    return work(opened.file, opened.size)
   } finally {
-    closeSync(file)
+    closeSync(opened.file)
   }
 }
 
@@ -73,20 +78,17 @@ function placeOf(file: number, size: number, seq: number): number {
   return low
 }
 
+/** A place behind all lines before a number, not far from the last of them. */
+const endBefore = (file: number, size: number, before: number): number =>
+  Math.min(size, placeOf(file, size, before - 1) + 3 * WINDOW_BYTES)
+
 /**
  * Lines after a number, oldest first. Costs the same wherever in the file they stand: who follows a long log
- * page by page holds up nobody else.
- * @param in_one_piece no more than takes a few milliseconds, since lines may be long: there may then be more than
- * are given, and none means that there are no more.
+ * page by page holds up nobody else. No more come than take a few milliseconds, since lines may be long: there may
+ * then be more than are given, and none means that there are no more.
  */
-export const linesAfter = <T extends Numbered>(
-  path: string,
-  seq: number,
-  limit: number,
-  in_one_piece = false,
-): T[] =>
+export const linesAfter = <T extends Numbered>(path: string, seq: number, limit: number): T[] =>
   withFile<T[]>(path, [], (file, size) => {
-    const found: T[] = []
     let at = placeOf(file, size, seq)
     let rest = Buffer.alloc(0)
     while (at < size) {
@@ -96,15 +98,37 @@ export const linesAfter = <T extends Numbered>(
       const text = rest.length > 0 ? Buffer.concat([rest, chunk]) : chunk
       const end = at >= size ? text.length : text.lastIndexOf(NEWLINE) + 1
       rest = Buffer.from(text.subarray(end))
-      for (const line of parseLines<T>(text.toString('utf8', 0, end))) {
-        if (!(line.seq > seq)) continue
-        found.push(line)
-        if (found.length >= limit) return found
-      }
-      if (in_one_piece && found.length > 0) break
+      const found = parseLines<T>(text.toString('utf8', 0, end)).filter((line) => line.seq > seq)
+      if (found.length > 0) return found.slice(0, limit)
     }
-    return found
+    return []
   })
+
+/**
+ * The lines of a file from its end on, the newest first, in pieces of a few milliseconds' work: whoever looks through a
+ * long log lets others in between them.
+ * @param before lines from this number on are left aside, as far as that saves work; some of them may still come.
+ */
+export function* linesBackwards<T>(path: string, before = Number.POSITIVE_INFINITY): Generator<T[]> {
+  const opened = openIfThere(path)
+  if (opened === undefined) return
+  const { file, size } = opened
+  try {
+    let at = before === Number.POSITIVE_INFINITY ? size : endBefore(file, size, before)
+    /** The end of a line that begins further to the front. */
+    let rest = Buffer.alloc(0)
+    while (at > 0) {
+      const bytes = Math.min(WINDOW_BYTES, at)
+      at -= bytes
+      const text = Buffer.concat([chunkAt(file, at, bytes), rest])
+      const begin = at === 0 ? 0 : text.indexOf(NEWLINE) + 1
+      rest = Buffer.from(text.subarray(0, at > 0 && begin === 0 ? text.length : begin))
+      if (at === 0 || begin > 0) yield parseLines<T>(text.toString('utf8', begin)).reverse()
+    }
+  } finally {
+    closeSync(file)
+  }
+}
 
 /** The newest lines, oldest first; reads from the end of the file as far as it has to. */
 export const lastLines = <T>(path: string, count: number): T[] =>

@@ -35,14 +35,15 @@ export function createCollector(parts: CollectorParts) {
   }
   const look = async (owner: Owner | undefined, stays: boolean): Promise<void> => {
     const found = await engine.instances(owner ? { owner } : {})
-    const fresh = found.filter(({ id, owner: of }) => KINDS.includes(of.kind) && !followed.has(id))
+    const isFresh = ({ id, owner: of }: Instance) => KINDS.includes(of.kind) && !followed.has(id)
+    const fresh = found.filter(isFresh)
     const known = new Map<string, Map<string, Mark>>()
-    const caught_up = fresh.map((instance) => {
-      const { id } = instance.owner
-      const times = known.get(id) ?? store.readUpTo(id)
-      known.set(id, times)
-      return begin(instance, times, stays)
-    })
+    for (const { id } of fresh.map((instance) => instance.owner))
+      if (!known.has(id)) known.set(id, await store.readUpTo(id))
+    // Another look may have begun with some of them meanwhile.
+    const caught_up = fresh
+      .filter(isFresh)
+      .map((instance) => begin(instance, known.get(instance.owner.id)!, stays))
     await Promise.all(caught_up)
   }
   const watch = async (signal: AbortSignal): Promise<void> => {

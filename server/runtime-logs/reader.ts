@@ -48,7 +48,7 @@ export async function readLines(
     return pace.rest()
   }
   for (const lines of query.after === undefined
-    ? backwards(segments, id)
+    ? segments.backwards(id, query.before)
     : forwards(segments, id, query.after)) {
     for (const line of lines) {
       if (found.length >= query.tail) break
@@ -64,18 +64,17 @@ export async function readLines(
 }
 
 /** What is kept of a log from a line on. */
-function* forwards(segments: LogSegments<RuntimeLine>, id: string, after: number): Generator<RuntimeLine[]> {
+function* forwards(
+  segments: LogSegments<RuntimeLine>,
+  id: string,
+  after: number,
+): Generator<readonly RuntimeLine[]> {
   for (let at = after; ; ) {
     const page = segments.page(id, at, PAGE)
     if (page.length === 0) return
     yield page
     at = page.at(-1)!.seq
   }
-}
-
-/** What is kept of a log, the newest line first. */
-function* backwards(segments: LogSegments<RuntimeLine>, id: string): Generator<RuntimeLine[]> {
-  for (const lines of segments.backwards(id)) yield lines.toReversed()
 }
 
 function byTime(a: RuntimeLine, b: RuntimeLine): number {

@@ -90,14 +90,21 @@ export function createRuntimeStore(directory: string, max_bytes: () => number) {
       }
     },
     /** How far each instance was read. */
-    readUpTo(id: string): Map<string, Mark> {
+    async readUpTo(id: string): Promise<Map<string, Mark>> {
       flush(id)
       const marks = new Map<string, Mark>()
-      for (const { instance_id, at, stream } of segments.after(id, latest(id) - KNOWN_LINES, KNOWN_LINES)) {
-        if (stream === 'system') continue
-        const known = marks.get(instance_id)
-        if (!known || at > known.at) marks.set(instance_id, { at, count: 1 })
-        else if (at === known.at) known.count += 1
+      const pace = createPace(id)
+      const oldest = latest(id) - KNOWN_LINES
+      for (const lines of segments.backwards(id)) {
+        for (const { seq, instance_id, at, stream } of lines) {
+          if (seq <= oldest) return marks
+          if (stream === 'system') continue
+          const known = marks.get(instance_id)
+          if (!known || at > known.at) marks.set(instance_id, { at, count: 1 })
+          else if (at === known.at) known.count += 1
+        }
+        const rest = pace.rest()
+        if (rest) await rest
       }
       return marks
     },

@@ -23,6 +23,6 @@ export default defineModule({
   },
   channels: (own) => [{ name: 'apps/:id/logs/access', kind: 'log', noun: 'app', log: own }],
   bounds: { access_logs: (own) => own.prune() },
-  start: (own) => own.start(),
+  start: (own) => void own.start(),
   stop: (own) => own.stop(),
 })

@@ -1,4 +1,4 @@
-import { readFileSync, renameSync, writeFileSync } from 'node:fs'
+import { readFileSync, renameSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Clock } from '#server/kernel/clock'
 import type { Events } from '#server/kernel/events'
@@ -34,7 +34,7 @@ const FLUSH_MS = 250
 const MAX_LINES_PER_SECOND = 1_000
 /** What all access logs may take on disk. */
 const MAX_BYTES = 2 * 1024 * 1024 * 1024
-/** Lines of an app's log that are looked at for what the edge tells a second time after a break. */
+/** Lines of an app's log that are looked at for what the edge tells a second time after a crash. */
 const KNOWN_LINES = 5_000
 /** So long after a start the edge may tell again what was listed before. */
 const CATCH_UP_MS = 30_000
@@ -45,7 +45,6 @@ interface Pending {
   second: number
   listed: number
   omitted: number
-  known: Set<string> | undefined
 }
 export type AccessListener = (line: LogLine) => void
 
@@ -56,6 +55,8 @@ export function createTraffic(options: TrafficOptions) {
   const files = createAccessFiles(directory)
   const samples = createTrafficSamples(() => clock.now())
   const pending = new Map<string, Pending>()
+  /** Requests that were listed before this start, by app: the edge may tell of them once more. */
+  const known = new Map<string, Set<string>>()
   const listeners = new Map<string, Set<AccessListener>>()
   const untold = new Map<string, AccessLine[]>()
   const masks = createMasks(options)
@@ -64,27 +65,33 @@ export function createTraffic(options: TrafficOptions) {
   let cursor = readCursor(cursor_path)
   let written = cursor
   let timer: NodeJS.Timeout | undefined
-  const created_ms = clock.monotonic_ms()
-  const isCatchingUp = () => clock.monotonic_ms() - created_ms < CATCH_UP_MS
+  let followed_ms = 0
+  const isCatchingUp = () => clock.monotonic_ms() - followed_ms < CATCH_UP_MS
+
+  /** Reads what the last process listed just before its end: of a hundred apps thousands of lines. */
+  const recall = async (): Promise<void> => {
+    const ended_ms = statSync(cursor_path, { throwIfNoEntry: false })?.mtimeMs ?? 0
+    const pace = createPace('access')
+    for (const app_id of await files.idsSince(ended_ms - CATCH_UP_MS)) {
+      const ids = new Set<string>()
+      for (const lines of files.backwards(app_id)) {
+        for (const { request } of lines) if (request) ids.add(request.id)
+        const rest = pace.rest()
+        if (rest) await rest
+        if (ids.size >= KNOWN_LINES) break
+      }
+      known.set(app_id, ids)
+    }
+  }
+  const isKnown = ({ app_id, id }: EdgeRequest): boolean => {
+    if (known.size > 0 && !isCatchingUp()) known.clear()
+    return known.get(app_id)?.has(id) ?? false
+  }
 
   const pendingOf = (app_id: string): Pending => {
     const found = pending.get(app_id)
     if (found) return found
-    const known = isCatchingUp()
-      ? new Set(
-          files
-            .after(app_id, files.latest(app_id) - KNOWN_LINES, KNOWN_LINES)
-            .flatMap((line) => line.request?.id ?? []),
-        )
-      : undefined
-    const created: Pending = {
-      lines: [],
-      seq: files.latest(app_id),
-      second: 0,
-      listed: 0,
-      omitted: 0,
-      known,
-    }
+    const created: Pending = { lines: [], seq: files.latest(app_id), second: 0, listed: 0, omitted: 0 }
     pending.set(app_id, created)
     return created
   }
@@ -121,9 +128,8 @@ export function createTraffic(options: TrafficOptions) {
     log_of.omitted = 0
   }
   const list = (request: EdgeRequest) => {
+    if (isKnown(request)) return false
     const log_of = pendingOf(request.app_id)
-    if (log_of.known?.has(request.id)) return false
-    if (!isCatchingUp()) log_of.known = undefined
     const second = Math.floor(clock.now() / 1000)
     if (second !== log_of.second) {
       tellOmitted(request.app_id, log_of)
@@ -188,9 +194,27 @@ export function createTraffic(options: TrafficOptions) {
     ).unref()
   }
 
+  const follow = (): void => {
+    followed_ms = clock.monotonic_ms()
+    ingress.followRequests({
+      ...(cursor === undefined ? {} : { cursor }),
+      signal: stopping.signal,
+      onRequests(requests, at) {
+        const existing = new Map<string, boolean>()
+        for (const request of requests) {
+          const exists = existing.get(request.app_id) ?? appExists(request.app_id)
+          existing.set(request.app_id, exists)
+          if (exists && list(request)) samples.count(request)
+        }
+        cursor = at
+      },
+    })
+  }
+
   /** Forgets an app that is gone. */
   const remove = (app_id: string): void => {
     pending.delete(app_id)
+    known.delete(app_id)
     samples.forget(app_id)
     masks.forget(app_id)
     files.remove(app_id)
@@ -201,22 +225,14 @@ export function createTraffic(options: TrafficOptions) {
 
   return {
     samples,
-    /** Begins to listen, where it stopped before. */
-    start() {
+    /** Begins to listen, where it stopped before; resolves once it does. */
+    async start(): Promise<void> {
       for (const app_id of files.ids()) if (!appExists(app_id)) files.remove(app_id)
-      ingress.followRequests({
-        ...(cursor === undefined ? {} : { cursor }),
-        signal: stopping.signal,
-        onRequests(requests, at) {
-          const existing = new Map<string, boolean>()
-          for (const request of requests) {
-            const exists = existing.get(request.app_id) ?? appExists(request.app_id)
-            existing.set(request.app_id, exists)
-            if (exists && list(request)) samples.count(request)
-          }
-          cursor = at
-        },
-      })
+      await recall().catch((error: unknown) =>
+        log.warn('Requests from before the start may be listed twice', { error }),
+      )
+      if (stopping.signal.aborted) return
+      follow()
       flushSoon()
     },
     stop() {

@@ -25,5 +25,5 @@ it('lines that the disk does not take are written once it does, also where it ca
   await new Promise((resolve) => setTimeout(resolve, 700))
   rmSync(place)
   print('second')
-  await poll(() => store.segments.after('app_1', 0, 10).length === 2)
+  await poll(() => store.segments.page('app_1', 0, 10).length === 2)
 })

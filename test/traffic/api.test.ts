@@ -10,7 +10,7 @@ let api: TestApi
 let app_id: string
 beforeAll(async () => {
   api = await createTestApi({ jobs: false })
-  api.services.traffic.start()
+  await api.services.traffic.start()
   app_id = (
     await api
       .as('admin')

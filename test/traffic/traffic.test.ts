@@ -33,7 +33,7 @@ let traffic: Traffic
 const NO_SECRETS = { db: { state: () => '' }, secrets: () => [], secretsSoon: async () => [] }
 
 /** Portreeve as after a start on the same folder. */
-function start(): Traffic {
+async function start(): Promise<Traffic> {
   const created = createTraffic({
     clock,
     log: createLog('text', 'error'),
@@ -43,15 +43,15 @@ function start(): Traffic {
     projectOf: (id) => (apps.has(id) ? 'prj_1' : undefined),
     ...NO_SECRETS,
   })
-  created.start()
+  await created.start()
   return created
 }
-beforeEach(() => {
+beforeEach(async () => {
   directory = join(mkdtempSync(join(tmpdir(), 'portreeve-traffic-')), 'access')
   ingress = createFakeIngress()
   clock = createTestClock()
   apps = new Set(['app_1', 'app_2'])
-  traffic = start()
+  traffic = await start()
 })
 afterEach(() => {
   traffic.stop()
@@ -140,13 +140,13 @@ it('after a crash nothing is listed twice, though the edge tells it again', asyn
   ingress.answered(told)
   traffic.flush()
   traffic.stop()
-  traffic = start()
+  traffic = await start()
   ingress.answered([...told, request({ target: '/c' })])
   expect(await paths()).toEqual(['/a', '/b', '/c'])
   expect(traffic.after('app_1', 2, 10).map((line) => line.seq)).toEqual([3])
 })
 
-it('the next start asks the edge from where the last one stopped', () => {
+it('the next start asks the edge from where the last one stopped', async () => {
   const last = request()
   ingress.answered([last])
   traffic.stop()
@@ -164,7 +164,7 @@ it('the next start asks the edge from where the last one stopped', () => {
       },
     },
   })
-  traffic.start()
+  await traffic.start()
   expect(asked).toBe(last.id)
 })
 
@@ -173,12 +173,12 @@ it('a file that ends in half a line after a power cut is read up to there and go
   traffic.stop()
   const path = join(directory, 'app_1', readdirSync(join(directory, 'app_1'))[0]!)
   appendFileSync(path, '{"seq":2,"at":"2026')
-  traffic = start()
+  traffic = await start()
   ingress.answered([request({ target: '/next' })])
   expect(await paths()).toEqual(['/whole', '/next'])
 })
 
-it('the log goes with its app, and one whose app went while Portreeve was down goes at the next start', () => {
+it('the log goes with its app, and one whose app went while Portreeve was down goes at the next start', async () => {
   ingress.answered([request(), request({ app_id: 'app_2' })])
   traffic.flush()
   apps.delete('app_1')
@@ -188,7 +188,7 @@ it('the log goes with its app, and one whose app went while Portreeve was down g
   expect(readdirSync(directory)).not.toContain('app_1')
   traffic.stop()
   apps.delete('app_2')
-  traffic = start()
+  traffic = await start()
   expect(existsSync(join(directory, 'app_2'))).toBe(false)
 })
 
