@@ -1,11 +1,13 @@
-import { defineJob } from '#server/kernel/jobs/definition'
+import { defineJob, Later } from '#server/kernel/jobs/definition'
 import type { Jobs } from '#server/kernel/jobs/jobs'
-import type { Engine } from '#server/platform/engine/engine'
+import { type Engine, EngineError } from '#server/platform/engine/engine'
 import { networkOf } from '#server/platform/engine/network-name'
 
 const KIND = 'projects.remove_network'
-/** The engine is back within minutes, or somebody mends it. */
+/** Whatever uses it goes within minutes, or somebody looks for it. */
 const ATTEMPTS = 20
+/** However long the engine is away: once the project is gone nobody else knows of its network. */
+const ENGINE_PAUSE_MS = 5_000
 
 /**
  * Takes the network of a deleted project away: a durable job, queued in the transaction of the deletion. An engine
@@ -27,7 +29,11 @@ export function createNetworkRemoval(jobs: Jobs, engine: Pick<Engine, 'removeNet
         {
           name: 'network',
           attempts: ATTEMPTS,
-          run: ({ payload: { project_id } }) => engine.removeNetwork(networkOf({ project_id })),
+          run: ({ payload: { project_id } }) =>
+            engine.removeNetwork(networkOf({ project_id })).catch((error: unknown) => {
+              const is_away = error instanceof EngineError && error.code === 'unavailable'
+              throw is_away ? new Later(ENGINE_PAUSE_MS) : error
+            }),
         },
       ],
     }),

@@ -1,7 +1,9 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { createNetworkRemoval } from '#server/projects/network-removal'
 import { EngineError } from '#server/platform/engine/engine'
 import { networkOf } from '#server/platform/engine/network-name'
 import { createTestApi, type TestApi } from '#test/support/api'
+import { useHarness } from '../kernel/jobs/harness.ts'
 import { poll } from '#test/support/poll'
 import { commitShop, SHOP_URL } from '#test/support/shop'
 
@@ -54,4 +56,23 @@ describe('the network of a project', () => {
     await api.services.jobs.idle()
     expect(networks()).toContain(networkOf({ project_id }))
   })
+})
+
+const harness = useHarness()
+it('the network of a deleted project goes once the engine answers again, however long it was away', async () => {
+  const jobs = harness.boot([])
+  let asked = 0
+  const removed: string[] = []
+  const removal = createNetworkRemoval(jobs, {
+    async removeNetwork(name) {
+      asked += 1
+      // More often than a step is tried, and for longer than an outage is waited for.
+      if (asked <= 100) throw new EngineError('unavailable', 'The container engine does not answer.')
+      removed.push(name)
+    },
+  })
+  jobs.start()
+  removal.enqueue('prj_1')
+  await jobs.idle()
+  expect(removed).toEqual([networkOf({ project_id: 'prj_1' })])
 })
