@@ -144,7 +144,10 @@ export function createVolumes(options: VolumeOptions) {
     deletionJob({
       take: (backup_id, signal) => ports.final().take(backup_id, signal),
       drop: (backup_id, error) => ports.final().drop(backup_id, error),
-      destroy,
+      // A process that was killed may have removed the row, and not have noted the end of the step.
+      destroy: async (id) => {
+        if (repository.find(id)) await destroy(id)
+      },
       keep: (id, error) => {
         if (repository.find(id)?.status !== 'deleting') return
         transition(id, 'keep')

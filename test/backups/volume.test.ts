@@ -462,6 +462,19 @@ describe('the deletion of a volume', () => {
     expect((await remove(id, '?skip_backup=true')).body.data.final_backup_id).toBeNull()
     expect(engineVolumes()).toEqual([])
   })
+  it('of a process that was killed once the row was gone is done, and tells nobody that it failed', async () => {
+    await release()
+    await remove(id)
+    const { db } = api.kernel
+    await api.services.jobs.stop()
+    const { id: job_id } = api.services.jobs.findBySubject(id)!
+    // As the process that was killed left it.
+    db.sql(`UPDATE jobs SET status = 'running', finished_at = NULL WHERE id = ?`).run(job_id)
+    db.sql(`UPDATE job_steps SET status = 'running' WHERE job_id = ? AND name = 'remove'`).run(job_id)
+    api.services.jobs.start()
+    await api.services.jobs.idle()
+    expect(api.services.jobs.find(job_id)).toMatchObject({ status: 'succeeded', failure: null })
+  })
   it('that is cancelled before it began ends its final backup, which would be in the way of others', async () => {
     await release()
     await api.services.jobs.stop()
