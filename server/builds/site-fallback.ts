@@ -16,12 +16,19 @@ const rewrites = (rules: unknown, from: string, to: string): boolean =>
     (rule) => EVERYTHING.test(textAt(rule, from) ?? '') && PAGE.test(textAt(rule, to) ?? 'none'),
   )
 
-const TRY_FILES = /^[^#\n]*\btry_files\b[^\n;]*\/index\.html\b/m
+/** The patterns of lines go back over a line for each word of it. */
+const LONGEST_LINE = 500
+const hasLine = (tree: SourceTree, path: string, pattern: RegExp): boolean =>
+  skim(tree, path)
+    .split('\n')
+    .some((line) => pattern.test(line.slice(0, LONGEST_LINE)))
+
+const TRY_FILES = /^[^#]*\btry_files\b[^;]*\/index\.html\b/
 /** Caddy: every address that is no file is answered with the page. */
-const CADDY_REWRITE = /^[^#\n]*\brewrite[ \t]+(?:\*|@\w+|\/\*)?[ \t]*\/index\.html\b/m
+const CADDY_REWRITE = /^[^#]*\brewrite[ \t]+(?:(?:\*|@\w+|\/\*)[ \t]*)?\/index\.html\b/
 /** Apache: a rule for every address that is no file, or its own word for that. */
 const APACHE =
-  /^[ \t]*(?:RewriteRule[ \t]+(?:\^|\.|\.\*|\^\.\*\$?|\^\(\.\*\)\$)[ \t]+\/?index\.html\b|FallbackResource[ \t]+\/?index\.html\b)/im
+  /^[ \t]*(?:RewriteRule[ \t]+(?:\^|\.|\.\*|\^\.\*\$?|\^\(\.\*\)\$)[ \t]+\/?index\.html\b|FallbackResource[ \t]+\/?index\.html\b)/i
 /** IIS: the action of a rule. */
 const IIS = /<action\b[^>]{0,200}\btype="Rewrite"[^>]{0,200}\burl="\/?(?:index\.html)?"/i
 
@@ -87,15 +94,15 @@ const RULES: readonly { files: readonly string[]; says(tree: SourceTree, path: s
   },
   {
     files: ['Caddyfile'],
-    says: (tree, path) => TRY_FILES.test(skim(tree, path)) || CADDY_REWRITE.test(skim(tree, path)),
+    says: (tree, path) => hasLine(tree, path, TRY_FILES) || hasLine(tree, path, CADDY_REWRITE),
   },
   {
     files: NGINX.flatMap((path) => [path, `${path}.template`]),
-    says: (tree, path) => TRY_FILES.test(skim(tree, path)),
+    says: (tree, path) => hasLine(tree, path, TRY_FILES),
   },
   {
     files: ['.htaccess', 'public/.htaccess', 'static/.htaccess'],
-    says: (tree, path) => APACHE.test(skim(tree, path)),
+    says: (tree, path) => hasLine(tree, path, APACHE),
   },
   { files: ['web.config', 'public/web.config'], says: (tree, path) => IIS.test(skim(tree, path)) },
 ]

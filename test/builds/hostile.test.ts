@@ -349,6 +349,23 @@ describe('detection of a hostile folder ends with a plan or a DetectionError', (
   )
 })
 
+describe('no line of a file keeps detection busy', () => {
+  const page = { 'index.html': '<p>x</p>' }
+  const lines: Record<string, Record<string, string>> = {
+    'settings before a command of Go': {
+      'go.mod': 'module a\n',
+      'main.go': 'package main\nfunc main() {}\n',
+      Procfile: `web: ${'a=a=a=a=a '.repeat(40)}x`,
+    },
+    'words of nginx': { ...page, 'nginx.conf': 'try_files '.repeat(6_000) },
+    'spaces of Caddy': { ...page, Caddyfile: `rewrite${' '.repeat(60_000)}x` },
+    'words of Caddy': { ...page, Caddyfile: `${'rewrite '.repeat(7_000)}x` },
+  }
+  it.each(Object.entries(lines))('%s', (_, files) => {
+    expect(detect(memoryTree(files)).dockerfile).toContain('FROM')
+  })
+})
+
 describe('a source tree shows nothing but files of the folder', () => {
   const made: string[] = []
   const folder = () => {

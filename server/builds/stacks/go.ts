@@ -116,7 +116,7 @@ function goLayout(
     .files()
     .filter((path) => /(?:^|\/)(?:go\.(?:mod|sum|work|work\.sum))$/.test(path) && !path.startsWith('vendor/'))
   const image = baseImage('go', version)
-  const runs_go = /^(?:\S+=\S+\s+)*go\s/.test(commands.start ?? '')
+  const runs_go = /^(?:[^\s=]+=\S*\s+)*go\s/.test(commands.start ?? '')
   const name = binaryName(tree, main)
   return {
     build_image: image,
