@@ -1,6 +1,6 @@
 import { setImmediate } from 'node:timers/promises'
 import type { Actor } from '#server/kernel/access'
-import type { Clock } from '#server/kernel/clock'
+import { type Clock, SET_BACK_MS } from '#server/kernel/clock'
 import type { Db } from '#server/kernel/db'
 import { conflict } from '#server/kernel/errors'
 import type { Events } from '#server/kernel/events'
@@ -25,8 +25,6 @@ const BEGUN_AT_ONCE = 5
 const MOST_OPEN = { job: 50, project: 500 }
 const TOO_MANY =
   'Too many runs of this job, or of the project, wait or are still going on. Run it less often, or let overlap be forbid or replace.'
-/** What a clock is set back by at least; by less it is only put right. */
-const SET_BACK_MS = 60_000
 /** Timers are not set further ahead, so that a clock that is set is noticed. */
 const LONGEST_WAIT_MS = 60_000
 

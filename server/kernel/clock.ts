@@ -8,6 +8,9 @@ export interface Clock {
   monotonic_ms(): number
 }
 
+/** What a clock is set back by at least; by less it is put right all the time. */
+export const SET_BACK_MS = 60_000
+
 /** The same point in time with milliseconds, which is what every answer has: the engine tells nanoseconds. */
 export const inMilliseconds = (at: string): string => new Date(at).toISOString()
 

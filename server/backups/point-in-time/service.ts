@@ -2,6 +2,7 @@ import type { ArchiveView } from '#server/databases/archive-schema'
 import type { Databases } from '#server/databases/assembly'
 import type { Actor } from '#server/kernel/access'
 import type { AuditTrail } from '#server/kernel/audit'
+import { SET_BACK_MS } from '#server/kernel/clock'
 import { conflict, invalid, notFound } from '#server/kernel/errors'
 import { newId } from '#server/kernel/ids'
 import type { Restore, RestoreBackup } from '../schema.ts'
@@ -20,8 +21,6 @@ export type PointInTimeOptions = Omit<RecoverOptions, 'pass'> & { audit: AuditTr
 
 const COPY_EVERY_MS = 24 * 3_600_000
 const TRY_AGAIN_MS = 15 * 60_000
-/** A clock is put right by less all the time. */
-const SET_BACK_MS = 60_000
 const UNDER_WAY = new Set(['queued', 'running', 'undoing'])
 
 /** Archives of logs: kept going by a pass a minute, read by recoveries. */
