@@ -140,6 +140,7 @@ async function cost(apps: number, recorded: Recorded): Promise<number> {
       statuses: () => ({ running: resources.length }),
       channel: () => undefined,
       statusPage: () => '',
+      cronJobs: () => [],
       instances: async () =>
         (await engine.runningInstances()).map(({ id, owner }) => ({
           kind: 'app' as const,

@@ -227,6 +227,7 @@ export function createCron({ db, clock, events, jobs, secrets, log, audit, ports
       const { rows, total } = repository.runs(get(id).id, query.status, ...limits(query))
       return paged({ rows: rows.map(runView), total }, query)
     },
+    idsOf: (app_id: string): string[] => repository.ofApp(app_id).map(({ id }) => id),
     /** Ends what runs of an app that is going. */
     release(app_id: string) {
       for (const run of repository.openRunsOfApp(app_id)) if (run.job_id) jobs.cancel(run.job_id)

@@ -16,6 +16,7 @@ interface Needs {
   traffic: Pick<Traffic, 'samples'>
   webhooks: Pick<AlertPorts, 'channel'>
   projects: { nameOf(id: string): string | undefined }
+  cron: { idsOf(app_id: string): string[] }
   addresses: Pick<Addresses, 'public_url'>
 }
 
@@ -50,6 +51,7 @@ function createMonitoringDomain(base: Base, use: Needs) {
       use: (instance_id) => engine.stats(instance_id),
       host: () => readHost(config.data_directory),
       statusPage: (project_id) => status_pages.pathOf(project_id),
+      cronJobs: (app_id) => use.cron.idsOf(app_id),
       traffic: (from_ms) => use.traffic.samples.since(from_ms),
     },
   })

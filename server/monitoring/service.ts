@@ -30,6 +30,8 @@ export interface MonitoringPorts extends SamplerPorts {
   channel: AlertPorts['channel']
   /** Path of the public page of a project. */
   statusPage(project_id: string): string
+  /** Ids of the cron jobs of an app. */
+  cronJobs(app_id: string): string[]
 }
 export interface MonitoringOptions
   extends Omit<AlertOptions, 'ports'>,
@@ -72,10 +74,19 @@ export function createMonitoring(options: MonitoringOptions) {
         const found = find(id)
         return found ? [{ kind, id, project_id: found.project_id, name: found.name, latest }] : []
       })
-  /** What an event is about: its app, or what its payload names. */
+  /** What an event is about: its app, or what its payload names; of a part of an app, which may have others, that part. */
   const nameOf = ({ app_id, payload, project_id }: PlatformEvent) => {
-    const { database_id, volume_id, node_id, target_id, uptime_check_id, certificate_id } = payload
-    const named = [app_id, database_id, volume_id, node_id, target_id, uptime_check_id, certificate_id]
+    const { cron_job_id, database_id, volume_id, node_id, target_id, uptime_check_id, certificate_id } =
+      payload
+    const part = [cron_job_id, uptime_check_id].find((value) => typeof value === 'string') as
+      | string
+      | undefined
+    if (part) {
+      const own = toldName(payload) ?? part
+      const app = find(app_id ?? '')?.name
+      return { id: part, name: app === undefined || app === own ? own : `${own} of ${app}` }
+    }
+    const named = [app_id, database_id, volume_id, node_id, target_id, certificate_id]
     const id = named.find((value) => typeof value === 'string') ?? project_id ?? payload.target
     if (typeof id !== 'string') return undefined
     return { id, name: find(id)?.name ?? toldName(payload) ?? id }
@@ -215,7 +226,7 @@ export function createMonitoring(options: MonitoringOptions) {
     moved(app_id: string): void {
       const app = find(app_id)
       if (!app) return
-      alerts.moved(app_id, app.project_id)
+      alerts.moved(app_id, app.project_id, [...uptime.idsOf(app_id), ...ports.cronJobs(app_id)])
       uptime.moved(app_id, app.project_id)
     },
     /** What watched an app goes with it. */

@@ -89,9 +89,9 @@ export const BUILTIN: readonly BuiltinRule[] = [
     severity: 'warning',
     subject_kind: 'app',
     raised_by: ['cron.missed'],
-    ended_by: ['cron.succeeded'],
+    ended_by: ['cron.succeeded', 'cron_job.deleted'],
     ends_after_s: 86_400,
-    message: 'A cron job of {name} did not run when it should have. {cause}',
+    message: 'The cron job {name} did not run when it should have. {cause}',
   },
   {
     key: 'node_unreachable',

@@ -292,9 +292,10 @@ export function createAlerts(options: AlertOptions) {
     /**
      * Alerts of a subject and the rules that watch it alone go where it went; channels stay with their project.
      * Throws 409 where the rules are too many.
+     * @param parts of the subject, with alerts of their own.
      */
-    moved(subject_id: string, project_id: string): void {
-      alerts.relocate(subject_id, project_id)
+    moved(subject_id: string, project_id: string, parts: readonly string[]): void {
+      for (const id of [subject_id, ...parts]) alerts.relocate(id, project_id)
       const rules = alerts.rulesOf(subject_id)
       for (const { id, channels } of rules) {
         const kept = (JSON.parse(channels) as string[]).filter(

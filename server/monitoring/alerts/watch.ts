@@ -235,6 +235,11 @@ export function createWatch({ db, clock, events, alerts, ports }: WatchOptions) 
       )
     })
   }
+  /** Whose alerts an event moves. Versions before this one had one alert for all cron jobs, or checks, of an app. */
+  const subjectsOf = (rule: RuleRow, id: string, { app_id }: PlatformEvent, is_bad: boolean): string[] => {
+    const is_of_app = app_id !== null && app_id !== id && alerts.state(rule.id, app_id) !== undefined
+    return !is_bad && is_of_app ? [id, app_id] : [id]
+  }
   /** What signals with these keys make of alerts. */
   const movesOf = (keys: readonly string[], rules: readonly RuleRow[]): Move[] =>
     keys.flatMap((key) => {
@@ -257,15 +262,17 @@ export function createWatch({ db, clock, events, alerts, ports }: WatchOptions) 
         if (!subject) continue
         const { error, reason, message } = event.payload
         const cause = [error, reason, message].find((text) => typeof text === 'string') as string | undefined
-        heard.add(keyOf(rule.id, subject.id))
-        signals.set(keyOf(rule.id, subject.id), {
-          project_id: event.project_id,
-          is_bad,
-          event: event.type,
-          value: null,
-          message: sentence(builtin.message, { name: subject.name, cause }),
-          until_ms: builtin.ends_after_s ? clock.monotonic_ms() + builtin.ends_after_s * 1000 : null,
-        })
+        for (const id of subjectsOf(rule, subject.id, event, is_bad)) {
+          heard.add(keyOf(rule.id, id))
+          signals.set(keyOf(rule.id, id), {
+            project_id: event.project_id,
+            is_bad,
+            event: event.type,
+            value: null,
+            message: sentence(builtin.message, { name: subject.name, cause }),
+            until_ms: builtin.ends_after_s ? clock.monotonic_ms() + builtin.ends_after_s * 1000 : null,
+          })
+        }
         is_heard = true
       }
       return is_heard

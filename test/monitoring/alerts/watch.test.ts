@@ -113,3 +113,68 @@ it('what does not run is not looked at by an evaluation, however much there is',
   await Promise.all(work)
   expect(plans.join('\n')).not.toMatch(/^SCAN (apps|databases|metrics|alert_states)$/m)
 })
+
+it.each([
+  ['cron jobs', 'cron_job_id', 'cron.missed', 'cron.succeeded'],
+  ['uptime checks', 'uptime_check_id', 'uptime.down', 'uptime.up'],
+])('%s of one app have an alert each, and follow it to another project', async (_, key, bad, good) => {
+  commitShop(api, 'first')
+  const admin = api.as('admin')
+  const app = { name: 'shop', git_url: SHOP_URL, soak_seconds: 0 }
+  const app_id = (await api.as('developer').post('/api/apps', app)).body.data.id
+  await api.services.jobs.idle()
+  const body =
+    key === 'cron_job_id'
+      ? { app_id, expression: '@daily', command: 'true' }
+      : { app_id, target: 'https://shop.test/', kind: 'http' }
+  const path = key === 'cron_job_id' ? '/api/cron-jobs' : '/api/monitoring/uptime'
+  const made: string[] = []
+  for (const name of ['nightly', 'weekly'])
+    made.push((await api.as('developer').post(path, { ...body, name })).body.data.id)
+  api.services.monitoring.alerts.start()
+  const happened = (type: string, n: number) =>
+    api.services.events.append({
+      ...{ type, app_id, project_id: home },
+      payload: { app_id, [key]: made[n], name: ['nightly', 'weekly'][n], error: 'It did not.' },
+    })
+  const home = api.services.http.default_project()
+  const firing = async () =>
+    (await admin.get('/api/monitoring/alerts?per_page=100&state=firing')).body.data.flatMap(
+      ({ subjects }: { subjects: { message: string; subject_id: string; state: string }[] }) =>
+        subjects.filter(({ state }) => state === 'firing'),
+    )
+  happened(bad, 0)
+  happened(bad, 1)
+  await expect.poll(async () => (await firing()).length).toBe(2)
+  expect((await firing()).map(({ message }: { message: string }) => message).join()).toMatch(
+    /(?=.*nightly of shop)(?=.*weekly of shop)/,
+  )
+  happened(good, 1)
+  await expect
+    .poll(async () => (await firing()).map((one: { subject_id: string }) => one.subject_id))
+    .toEqual([made[0]])
+  const other = (await admin.post('/api/projects', { name: 'Elsewhere' })).body.data.id
+  const moved = await admin.post(`/api/apps/${app_id}/move`, { project_id: other })
+  expect(moved.status, moved.text).toBe(200)
+  const { db } = api.kernel
+  expect(db.sql(`SELECT project_id FROM alert_states WHERE subject_id = ?`).pluck().get(made[0])).toBe(other)
+  api.services.monitoring.alerts.stop()
+})
+
+it('an alert of all cron jobs of an app, from before there was one for each, ends as it did', async () => {
+  const { db } = api.kernel
+  const rule_id = () => db.sql(`SELECT id FROM alert_rules WHERE builtin = 'uptime'`).pluck().get()
+  api.services.monitoring.alerts.start()
+  const home = api.services.http.default_project()
+  db.sql(
+    `INSERT INTO alert_states (rule_id, subject_id, project_id, state, since, message, fired) VALUES (?, 'app_1', ?, 'firing', ?, 'x', 1)`,
+  ).run(rule_id(), home, api.fakes.clock.iso())
+  api.services.events.append({
+    ...{ type: 'uptime.up', app_id: 'app_1', project_id: home },
+    payload: { uptime_check_id: 'upt_1', name: 'Shop' },
+  })
+  const state = () =>
+    db.sql(`SELECT state FROM alert_states WHERE subject_id = 'app_1'`).pluck().get() as string | undefined
+  await expect.poll(state).not.toBe('firing')
+  api.services.monitoring.alerts.stop()
+})
