@@ -20,7 +20,7 @@ import type { ServicesOfStacks } from '#server/services/contract'
 import type { SettingsService } from '#server/settings/service'
 import type { DeploymentsDomain } from './contract.ts'
 import { deploymentDefaults } from './defaults.ts'
-import { desiredState, isHeld, isReplaced } from './desired.ts'
+import { desiredState, hasToWaitForData, isHeld } from './desired.ts'
 import { NOTHING } from './routing.ts'
 import { lifecycleJobs, type LifecyclePayload } from './lifecycle.ts'
 import { createHistory } from './history.ts'
@@ -79,7 +79,7 @@ const deployedApps = (use: Pick<DeploymentNeeds, 'apps'>): DeployedApps => ({
 
 /** The installation's side of the deploy runbook. */
 function deployPorts(
-  { modules, secrets, db }: Pick<Base, 'modules' | 'secrets' | 'db'>,
+  { modules, secrets, db, jobs }: Pick<Base, 'modules' | 'secrets' | 'db' | 'jobs'>,
   use: DeploymentNeeds,
 ): Omit<DeployPorts, 'leftByReconciler' | 'releasesAtWork'> {
   const isTrusted = ({ id, commit_sha }: DeployedApp) => use.previews.isTrusted(id, commit_sha)
@@ -88,7 +88,7 @@ function deployPorts(
     isAsleep: (app_id) => use.scaling.isAsleep(app_id),
     sleepAgain: (app_id) => use.scaling.sleepAgain(app_id),
     isHeld: (app_id) => isHeld(db, app_id),
-    isReplaced: (volume_id, app_id) => isReplaced(db, volume_id, app_id),
+    hasToWaitForData: (volume_id, app_id) => hasToWaitForData(db, jobs, volume_id, app_id),
     followWeb(app_id, has_web) {
       const app = use.apps.find(app_id)
       if (app) use.domains.followWeb(app, has_web)

@@ -1,4 +1,5 @@
 import type { Db } from '#server/kernel/db'
+import type { Jobs } from '#server/kernel/jobs/jobs'
 import type { ReconcilerPorts } from './reconciler.ts'
 
 /** What should run, read from the rows: the reconciler's view of the installation. */
@@ -36,11 +37,24 @@ export const isHeld = (db: Db, app_id: string): boolean =>
     )
     .get(`app:${app_id}`) !== undefined
 
-/** Whether a job has the data of a volume in hand, or waits for them, that does not hold the lane of this app. */
-export const isReplaced = (db: Db, volume_id: string, app_id: string): boolean =>
-  db
-    .sql(
-      `SELECT 1 FROM open_lanes l WHERE l.lane = ? AND NOT EXISTS (
-         SELECT 1 FROM open_lanes o WHERE o.job_id = l.job_id AND o.lane = ?) LIMIT 1`,
-    )
-    .get(`volume:${volume_id}`, `app:${app_id}`) !== undefined
+/**
+ * Whether a job has the data of a volume in hand that does not hold the lane of this app, which is about to start on
+ * them. One that has not begun waits for the app from now on: if the app waited for it, two apps and two restores
+ * could wait for one another.
+ */
+export const hasToWaitForData = (
+  db: Db,
+  jobs: Pick<Jobs, 'joinLane'>,
+  volume_id: string,
+  app_id: string,
+): boolean =>
+  db.tx(() => {
+    jobs.joinLane(`volume:${volume_id}`, `app:${app_id}`)
+    const at_work = db
+      .sql(
+        `SELECT 1 FROM open_lanes l WHERE l.lane = ? AND NOT EXISTS (
+           SELECT 1 FROM open_lanes o WHERE o.job_id = l.job_id AND o.lane = ?) LIMIT 1`,
+      )
+      .get(`volume:${volume_id}`, `app:${app_id}`)
+    return at_work !== undefined
+  })

@@ -74,7 +74,7 @@ export function awaitData(
 ): void {
   const { deployment_id, app_id } = payload
   const volumes = release.settings.mounts?.volumes ?? []
-  if (!volumes.some(({ volume_id }) => context.ports.isReplaced(volume_id, app_id))) return
+  if (!volumes.some(({ volume_id }) => context.ports.hasToWaitForData(volume_id, app_id))) return
   if (!state.waits_for_data) {
     const text = 'The data of a volume are being restored; the release starts once they are there.'
     context.logs.append(deployment_id, 'release', 'system', text)

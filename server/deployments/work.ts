@@ -111,8 +111,11 @@ export interface DeployPorts {
   sleepAgain(app_id: string): void
   /** Whether a job changes what runs of the app, so that nothing else may. */
   isHeld(app_id: string): boolean
-  /** Whether the data of a volume are being replaced by work that does not keep the app from starting. */
-  isReplaced(volume_id: string, app_id: string): boolean
+  /**
+   * Whether the data of a volume are being replaced by work that does not keep the app from starting. Such work that
+   * has not begun waits until the app has started.
+   */
+  hasToWaitForData(volume_id: string, app_id: string): boolean
   /** Releases that a deployment is about to start, or has started. */
   releasesAtWork(): ReadonlySet<string>
   /** Resolves once the reconciler, which may have begun before a job of the app did, makes nothing of it any more. */

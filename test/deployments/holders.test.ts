@@ -229,6 +229,49 @@ describe('apps that share a volume', () => {
     await idle()
     expect([await statusOf(asked), mounted(three)]).toEqual(['live', api.services.volumes.dataOf(shared)])
   })
+  test('never wait for restores that wait for them, though each is about to mount what the other has', async () => {
+    const own = new Map<string, string>()
+    const copies: string[] = []
+    for (const id of [one, two]) {
+      const volume = (await post('/api/volumes', { name: `of-${id.slice(4, 12)}`, access: 'shared' })).id
+      await post(`/api/apps/${id}/mounts`, { path: '/own', volume_id: volume })
+      await post(`/api/apps/${id}/deploy`)
+      own.set(id, volume)
+      copies.push((await post('/api/backups', { target: 'volume', target_id: volume })).id)
+    }
+    await post(`/api/apps/${one}/mounts`, { path: '/other', volume_id: own.get(two) })
+    await post(`/api/apps/${two}/mounts`, { path: '/other', volume_id: own.get(one) })
+    commitShop(api, 'two')
+    const { promise: open, resolve: go } = Promise.withResolvers<void>()
+    const { buildImage } = api.fakes.engine
+    api.fakes.engine.buildImage = async (...asked) => {
+      await open
+      return buildImage(...asked)
+    }
+    const asked = await Promise.all([deploy(one), deploy(two)])
+    await expect.poll(() => Promise.all(asked.map(statusOf))).toEqual(['building', 'building'])
+    const restores = await Promise.all(
+      copies.map(async (id) => {
+        const answer = await api.as('owner').post(`/api/backups/${id}/restore`, { mode: 'in_place' })
+        return answer.body.data.job_id as string
+      }),
+    )
+    go()
+    await idle()
+    expect(await Promise.all(asked.map(statusOf))).toEqual(['live', 'live'])
+    for (const id of restores) expect((await show(`/api/system/jobs/${id}`)).status).toBe('succeeded')
+    for (const id of [one, two]) {
+      const { mounts } = api.fakes.engine.calls
+        .filter(({ method }) => method === 'ensureRelease')
+        .map(
+          ({ args }) => args[0] as { owner: { id: string }; mounts: { path: string; volume_id: string }[] },
+        )
+        .findLast(({ owner }) => owner.id === id)!
+      const other = own.get(id === one ? two : one)!
+      // On what was restored, not on what was there before.
+      expect(mounts.find(({ path }) => path === '/other')?.volume_id).toBe(api.services.volumes.dataOf(other))
+    }
+  })
   test('stand still together for its backup: none of them is deployed meanwhile', async () => {
     const target = { target: 'volume', target_id: shared, pause_app: true }
     const go = await hold('onRead', () => api.as('owner').post('/api/backups', target))

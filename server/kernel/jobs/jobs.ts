@@ -30,6 +30,8 @@ export interface Jobs {
    * ended, is past its point of no return, or does not exist.
    */
   cancel(job_id: string): boolean
+  /** Jobs of a lane that have not begun wait until another lane is free, too. */
+  joinLane: JobRepository['joinLane']
   find(job_id: string): JobRow | undefined
   findBySubject(subject: string): JobRow | undefined
   steps(job_id: string): StepRow[]
@@ -251,6 +253,7 @@ export function createJobs(options: JobsOptions): Jobs {
         return true
       })
     },
+    joinLane: repository.joinLane,
     find: repository.find,
     findBySubject: repository.findBySubject,
     steps: repository.steps,

@@ -78,6 +78,14 @@ export function createJobRepository(db: Db) {
        ORDER BY rowid LIMIT @limit`,
         )
         .all({ limit, without: JSON.stringify(without.map((project) => project ?? '')) }) as JobRow[],
+    /** Lets queued jobs of a lane wait for another lane as well. */
+    joinLane: (lane: string, other: string): void =>
+      void db
+        .sql(
+          `INSERT OR IGNORE INTO job_lanes (job_id, lane) SELECT l.job_id, @other FROM open_lanes l JOIN jobs j ON j.id = l.job_id
+           WHERE l.lane = @lane AND j.status = 'queued' AND j.lane <> @other`,
+        )
+        .run({ lane, other }),
     setStatus(
       id: string,
       from: JobStatus,
