@@ -3,6 +3,7 @@ import { createCommands } from './commands.ts'
 import { instancesOfRelease } from './processes.ts'
 import { createRouting, NOTHING } from './routing.ts'
 import { createScaler } from './scaler.ts'
+import { createSlowClones } from './slow-clones.ts'
 import { type DeployContext, type DeployParts, targetOf } from './work.ts'
 
 /**
@@ -19,6 +20,7 @@ export function createDeployContext(
     ...parts,
     advance,
     commands: createCommands(apps.requireBeside),
+    fetchFor: createSlowClones(),
     routing: createRouting({
       ingress: parts.ingress,
       log: parts.log,

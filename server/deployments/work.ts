@@ -21,6 +21,7 @@ import { requestOf, type DeploymentRepository } from './repository.ts'
 import type { ReleaseMounts, Releases, ReleaseSettings } from './releases.ts'
 import type { Routing, Target } from './routing.ts'
 import type { DeploymentEventName } from './machine.ts'
+import type { SlowClones } from './slow-clones.ts'
 
 /** The app as a deployment sees it. */
 export interface DeployedApp {
@@ -201,12 +202,16 @@ export interface Scaler {
 }
 
 /** What is handed in of a deploy context; `createDeployContext` adds the rest. */
-export type DeployParts = Omit<DeployContext, 'advance' | 'commands' | 'routing' | 'scaler' | 'soaks'>
+export type DeployParts = Omit<
+  DeployContext,
+  'advance' | 'commands' | 'fetchFor' | 'routing' | 'scaler' | 'soaks'
+>
 
 /** What the steps of all deployments share. */
 export interface DeployContext {
   engine: Engine
   git: Git
+  fetchFor: SlowClones
   ingress: Ingress
   /** Which instances the edge sends each app's domains to; the only one that sets routes. */
   routing: Routing

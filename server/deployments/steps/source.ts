@@ -88,15 +88,17 @@ async function fromGit(
   await removeTree(directory)
   if (app.configuration.source !== 'compose') context.ports.prepareDetection(app.id)
   const checkOut = (from: GitSource) =>
-    context.git.checkout(
-      from,
-      directory,
-      {
-        lfs: true,
-        mirror: app.id,
-        onLog: (text) => context.logs.append(deployment_id, 'clone', 'stderr', text),
-      },
-      step.signal,
+    context.fetchFor(step, (signal) =>
+      context.git.checkout(
+        from,
+        directory,
+        {
+          lfs: true,
+          mirror: app.id,
+          onLog: (text) => context.logs.append(deployment_id, 'clone', 'stderr', text),
+        },
+        signal,
+      ),
     )
   const checkout = await checkOut(source).catch((error: unknown) => {
     if (!requested.or_newest || source.commit !== requested.commit || !isCommitGone(error)) throw error
