@@ -17,6 +17,10 @@ export default defineModule({
     { noun: 'backup', table: 'backups', name_column: 'target_name', listed: 'nowhere' },
     { noun: 'backup_schedule', table: 'backup_schedules', listed: 'nowhere' },
   ],
+  parts: [
+    { prefix: 'bkp', table: 'backups', of: 'target_id' },
+    { prefix: 'log', table: 'log_archives', of: 'database_id' },
+  ],
   sealed: [sealedById('backups', 'data_key'), sealedById('log_archives', 'data_key')],
   // Dumps and restores that run at once: each takes a core for its compression.
   pools: { backup: 2 },

@@ -13,6 +13,7 @@ export default defineModule({
     },
   ],
   resources: [{ noun: 'deployment', table: 'deployments', listed: 'nowhere' }],
+  parts: [{ prefix: 'dep', table: 'deployments', of: 'app_id' }],
   sealed: [
     sealedById('releases', 'environment'),
     sealedById('releases', 'variables'),

@@ -7,7 +7,7 @@ import { forgetAll } from './forget.ts'
 import type { Jobs } from './jobs/jobs.ts'
 import type { Log } from './log.ts'
 import type { AnyModule, Declared, ResourceKind } from './module.ts'
-import { createTableSource, type ResourceSource } from './resources.ts'
+import { createTableSource, openTo, type ResourceSource } from './resources.ts'
 import { createSchedules } from './schedules.ts'
 
 /** The services that a list of modules makes, by name. */
@@ -94,6 +94,15 @@ function createDeclared(
         .map(({ source }) => source),
     ]),
   ) as Record<keyof typeof SHOWN, ResourceSource[]>
+  const parts = new Map(
+    modules
+      .flatMap((module) => module.parts ?? [])
+      .map(({ prefix, table, of }) => [prefix as string, `SELECT ${of} FROM ${table} WHERE id = ?`]),
+  )
+  const wholeOf = (id: string): string => {
+    const query = parts.get(id.split('_')[0]!)
+    return (query && (db.sql(query).pluck().get(id) as string | null | undefined)) ?? id
+  }
   const locators = new Map(kinds.map(({ noun, source }) => [noun, source.locate]))
   requireDistinct(
     'noun',
@@ -105,6 +114,14 @@ function createDeclared(
   return {
     sources: (where) => sources[where],
     locate: (noun, id) => locators.get(noun)?.(id),
+    named(actor, id) {
+      const whole = wholeOf(id)
+      for (const source of sources.search) {
+        const found = openTo(actor, source).find(whole)
+        if (found) return found
+      }
+      return undefined
+    },
     nouns: [...locators.keys()],
     sealed: sealedOf(modules),
     tags: tagsOf(modules),

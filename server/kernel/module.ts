@@ -1,6 +1,8 @@
 import type { Channel } from './channels.ts'
 import type { JobDefinition } from './jobs/definition.ts'
-import type { ResourceSource, TableSource } from './resources.ts'
+import type { Actor } from './access.ts'
+import type { IdPrefix } from './ids.ts'
+import type { ListedResource, ResourceSource, TableSource } from './resources.ts'
 import type { Share } from './shares.ts'
 
 /** A kind of resource that belongs to projects: found by its id, listed, searched, counted. */
@@ -9,6 +11,15 @@ export interface ResourceKind extends Omit<TableSource, 'kind'> {
   noun: string
   /** Default `everywhere`: overviews, search, quotas, and whether a project is empty. */
   listed?: 'everywhere' | 'search' | 'nowhere'
+}
+
+/** Rows that jobs work on and that have no name of their own, such as runs of a cron job. */
+export interface Parts {
+  /** How their ids begin: `run`. */
+  prefix: IdPrefix
+  table: string
+  /** Column with the id of the resource that each is a part of. */
+  of: string
 }
 
 /** A column whose values are sealed. A rotation of the key seals what is listed, and only that, anew. */
@@ -108,6 +119,7 @@ export interface Module<Name extends string, Base, Use, Own> {
   create: (base: Base, use: Use) => Own
   tags?: readonly ApiTag[]
   resources?: readonly ResourceKind[]
+  parts?: readonly Parts[]
   sealed?: readonly SealedColumn[]
   /** Pools that steps of jobs name, with their sizes. */
   pools?: Readonly<Record<string, number>>
@@ -153,6 +165,8 @@ export interface Declared {
   sources(where: 'overview' | 'search'): readonly ResourceSource[]
   /** Project of a resource; undefined when there is none of that id, or no such noun. */
   locate(noun: string, id: string): string | undefined
+  /** The resource that has this id, or a part with this id, as somebody sees it; undefined when there is none. */
+  named(actor: Actor, id: string): ListedResource | undefined
   readonly nouns: readonly string[]
   readonly sealed: readonly SealedColumn[]
   readonly tags: readonly ApiTag[]

@@ -51,6 +51,12 @@ export const Job = v.pipe(
     id: v.string(),
     kind: v.pipe(v.string(), v.examples(['deploy'])),
     subject: v.pipe(v.string(), v.description('Id of the resource that the job works on.')),
+    about: v.pipe(
+      v.nullable(v.object({ kind: v.string(), id: v.string(), name: v.string() })),
+      v.description(
+        'The app, database, volume or other resource with a name that the subject is or belongs to. Null for the installation itself, and where it is gone.',
+      ),
+    ),
     project_id: v.nullable(v.string()),
     status: v.picklist(['queued', 'running', 'undoing', 'succeeded', 'failed', 'cancelled']),
     progress: v.pipe(v.number(), v.description('Share of the steps that have ended, 0 to 1.')),

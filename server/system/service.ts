@@ -9,6 +9,7 @@ import { notFound } from '#server/kernel/errors'
 import type { Failure } from '#server/kernel/jobs/definition'
 import type { ListedJob } from '#server/kernel/jobs/repository'
 import type { Jobs } from '#server/kernel/jobs/jobs'
+import type { Declared } from '#server/kernel/module'
 import { limits, paged, type Paging } from '#server/kernel/schemas'
 import type { Wanted } from '#server/kernel/page'
 import type { Engine } from '#server/platform/engine/engine'
@@ -36,6 +37,7 @@ export interface SystemOptions {
   version: string
   addresses: { base_domain(): string; public_url(): string; warnings(): string[] }
   guard?: Pick<HostGuard, 'checks'>
+  modules: Pick<Declared, 'named'>
 }
 
 export function createSystem({
@@ -48,16 +50,24 @@ export function createSystem({
   version,
   addresses,
   guard,
+  modules,
 }: SystemOptions) {
   const started_at = clock.iso()
   const started_ms = clock.monotonic_ms()
-  const viewOf = (row: ListedJob) => {
+  /** What a subject is or belongs to, where the caller may know of it: it may be in another project by now. */
+  const aboutOf = (actor: Actor, subject: string) => {
+    const found = modules.named(actor, subject)
+    return found && projectRole(actor, found.project_id) !== undefined ? found : null
+  }
+  const viewOf = (actor: Actor, row: ListedJob) => {
     const steps = jobs.steps(row.id)
+    const about = aboutOf(actor, row.subject)
     const failure = row.failure ? (JSON.parse(row.failure) as Failure) : null
     return {
       id: row.id,
       kind: row.kind,
       subject: row.subject,
+      about: about && { kind: about.kind, id: about.id, name: about.name },
       project_id: row.project_id,
       status: row.status,
       progress:
@@ -172,14 +182,14 @@ export function createSystem({
     },
     jobs(actor: Actor, filter: { status?: Wanted; kind?: Wanted }, paging: Paging) {
       const { rows, total } = jobs.page(visibleProjects(actor), filter, ...limits(paging))
-      return paged({ rows: rows.map(viewOf), total }, paging)
+      return paged({ rows: rows.map((row) => viewOf(actor, row)), total }, paging)
     },
     job(actor: Actor, id: string) {
       const row = jobs.find(id)
       const visible =
         row && (row.project_id ? projectRole(actor, row.project_id) !== undefined : isAdministrator(actor))
       if (!row || !visible) throw notFound('job')
-      return viewOf(row)
+      return viewOf(actor, row)
     },
   }
 }

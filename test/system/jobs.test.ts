@@ -40,6 +40,34 @@ describe('background jobs', () => {
     expect(Date.parse(job.finished_at)).toBeGreaterThanOrEqual(Date.parse(job.started_at))
     expect((await api.as('viewer').get(`/api/system/jobs/${job.id}`)).body.data).toEqual(job)
   })
+  it('say which app, database or volume they are for, whatever they work on of it', async () => {
+    const deployment_id = await deployed('shop')
+    const app = (await api.as('viewer').get(`/api/deployments/${deployment_id}`)).body.data.app_id
+    const call = async (path: string, body: object) => {
+      const { body: answer } = await api.as('developer').post(path, body)
+      expect(answer.error).toBeUndefined()
+      await api.services.jobs.idle()
+      return answer.data
+    }
+    const cron = { app_id: app, name: 'sweep', expression: '@daily', command: 'true' }
+    await call(`/api/cron-jobs/${(await call('/api/cron-jobs', cron)).id}/run`, {})
+    const volume = (await call('/api/volumes', { name: 'files' })).id
+    await call('/api/backups', { target: 'volume', target_id: volume })
+    const about = (await jobs()).data.map((job: { kind: string; about: object }) => [job.kind, job.about])
+    expect(Object.fromEntries(about)).toMatchObject({
+      deploy: { kind: 'app', id: app, name: 'shop' },
+      'cron.run': { kind: 'app', id: app, name: 'shop' },
+      'backup.create': { kind: 'volume', id: volume, name: 'files' },
+    })
+  })
+  it('say of what somebody may not see no more than its id', async () => {
+    await deployed('shop')
+    const id = (await jobs('?kind=deploy')).data[0].id
+    const other = (await api.as('admin').post('/api/projects', { name: 'Elsewhere' })).body.data.id
+    api.kernel.db.sql('UPDATE apps SET project_id = ?').run(other)
+    expect((await api.as('viewer').get(`/api/system/jobs/${id}`)).body.data?.about ?? null).toBeNull()
+    expect((await api.as('admin').get(`/api/system/jobs/${id}`)).body.data.about.name).toBe('shop')
+  })
   it('say why they failed, and at which step', async () => {
     api.fakes.engine.behave(() => true, { build: 'fail' })
     await deployed('shop')

@@ -20,6 +20,7 @@ it('every check answers within three seconds, and is under way once, however oft
   const system = createSystem({
     ...kernel,
     jobs: undefined as never,
+    modules: { named: () => undefined },
     engine: { ...engine, version: asked },
     ingress: { ...ingress, status: () => new Promise<never>(() => undefined) },
     version: '0.0.0',
@@ -45,6 +46,7 @@ it('a database that could not be written for want of room makes the server unrea
   const system = createSystem({
     ...kernel,
     jobs: undefined as never,
+    modules: { named: () => undefined },
     engine,
     ingress,
     version: '0.0.0',

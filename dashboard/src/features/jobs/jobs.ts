@@ -35,5 +35,8 @@ export const subjectWord = (id: string) => words(KINDS[id.split('_')[0] ?? ''] ?
 /** Page of what a job works on, where it has one. */
 export const subjectPage = (id: string) => pageOf(KINDS[id.split('_')[0] ?? ''] ?? '', id)
 
+/** Page of the app, database or other resource that a job is for, where it has one. */
+export const aboutPage = ({ about }: Job) => about && pageOf(about.kind, about.id)
+
 export const took = ({ started_at, finished_at }: Job): string =>
   started_at && finished_at ? duration(Date.parse(finished_at) - Date.parse(started_at)) : '–'
