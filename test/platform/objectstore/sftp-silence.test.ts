@@ -1,5 +1,5 @@
 import { generateKeyPairSync } from 'node:crypto'
-import type { AddressInfo } from 'node:net'
+import type { AddressInfo, Socket } from 'node:net'
 import { afterEach, beforeEach, expect, it } from 'vitest'
 import ssh2 from 'ssh2'
 import { connectSftp } from '#server/platform/objectstore/sftp-connection'
@@ -20,12 +20,15 @@ const entry = (mode: number) => ({
 })
 /** Whether it lets a session be opened at all. */
 let opens_sessions: boolean
+/** Whether it takes what was sent to it off the wire, once a session is open. */
+let reads: boolean
 beforeEach(async () => {
   const { privateKey } = generateKeyPairSync('rsa', { modulusLength: 2048 })
   const key = privateKey.export({ type: 'pkcs1', format: 'pem' })
   const { promise, resolve } = Promise.withResolvers<void>()
   closed = promise
   opens_sessions = true
+  reads = true
   // It lets everybody in, answers that it is alive, and nothing that is asked of its files.
   server = new ssh2.Server({ hostKeys: [key] }, (client) => {
     client.on('authentication', (asked) => asked.accept())
@@ -33,6 +36,7 @@ beforeEach(async () => {
       if (!opens_sessions) return
       accept().on('sftp', (taken) => {
         const files = taken()
+        if (!reads) (client as unknown as { _sock: Socket })._sock.pause()
         for (const asked of ['OPEN', 'STAT', 'LSTAT', 'MKDIR'] as const) files.on(asked, () => {})
         // Every folder holds another one, and goes on.
         files.on('OPENDIR', (id) => files.handle(id, Buffer.from('x')))
@@ -74,6 +78,21 @@ it('a server that lets somebody in and opens nothing holds neither an object nor
   const asked = expect(store.stat('x')).rejects.toMatchObject(silence)
   await store.close()
   await asked
+})
+
+it('a server that takes nothing off the wire any more holds an object for no longer than its silence may last', async () => {
+  reads = false
+  const open = await opener()
+  // More than the window of a channel, and what two sockets take.
+  const many = async function* () {
+    for (let n = 0; n < 400; n += 1) yield Buffer.alloc(65_536)
+  }
+  await expect(open().put('x', many())).rejects.toMatchObject(silence)
+  const reading = async () => {
+    for await (const _ of open().get('x'));
+  }
+  await expect(reading()).rejects.toMatchObject(silence)
+  await expect(open().delete('x')).rejects.toMatchObject(silence)
 })
 
 it.each([
