@@ -95,6 +95,22 @@ describe('a deployment', () => {
     expect(builds()).toBe(2)
   })
 
+  it('a release command that was taken away is not run again, although the commit is built already', async () => {
+    api.fakes.git.commit(URL, 'main', SERVER)
+    const { id } = (await create({ build: { release_command: 'npm run migrate' } })).body.data
+    await api.services.jobs.idle()
+    const released = async () => {
+      const [latest] = await deployments(id)
+      const { steps } = (await api.as('viewer').get(`/api/deployments/${latest.id}`)).body.data
+      return steps.find(({ name }: { name: string }) => name === 'release').status
+    }
+    expect(await released()).toBe('succeeded')
+    expect((await api.as('developer').put(`/api/apps/${id}`, { build: {} })).status).toBe(200)
+    await api.as('developer').post(`/api/apps/${id}/deploy`)
+    await api.services.jobs.idle()
+    expect(await released()).toBe('skipped')
+  })
+
   it.each([
     ['a build that fails', { build: 'fail', build_log: ['boom'] }, 'build_failed'],
     ['a container that exits', { start: 'exits', exit_code: 3, start_log: ['no database'] }, 'exited'],

@@ -19,8 +19,8 @@ export const sourceDirectory = (context: DeployContext, deployment_id: string) =
  */
 export function buildKey(context: DeployContext, app: DeployedApp, commit: string): string {
   const { base_directory, build, port, dockerfile, source } = app.configuration
-  const { release_command: _release, ...built } = build
-  const parts: unknown[] = [source, commit, base_directory, built, port, dockerfile]
+  // All of it: the plan comes with the image, and an image has what the release command needs.
+  const parts: unknown[] = [source, commit, base_directory, build, port, dockerfile]
   const variables = context.ports.variables(app)
   const built_with = Object.entries(variables).filter(([, one]) => one.build)
   const asked_port = portOf(variables)
