@@ -117,20 +117,24 @@ export function createQueue({ context, status, db, jobs, audit }: QueueParts) {
     return row
   }
 
-  /** Queues a deployment of what was uploaded last. */
-  const enqueueLastUpload = (app: QueuedApp, trigger: Trigger, actor: Actor): DeploymentRow => {
+  /** Queues a deployment of what was uploaded last, which has no branches and commits. */
+  const enqueueLastUpload = (
+    app: QueuedApp,
+    trigger: Trigger,
+    { branch: _branch, commit: _commit, ...ask }: DeploymentRequest,
+    actor: Actor,
+  ): DeploymentRow => {
     const last = currentArchive(repository, app.id)
     if (!last)
       throw conflict('Nothing has been uploaded yet. Send a gzipped tar to POST /api/apps/:id/upload.')
-    return enqueue(app, trigger, { upload: last }, actor)
+    return enqueue(app, trigger, { ...ask, upload: last }, actor)
   }
   const takesUploads = ({ id }: Pick<QueuedApp, 'id'>) => apps.get(id).configuration.source === 'upload'
   return {
     enqueue,
-    enqueueLastUpload,
     /** Queues a deployment of the app's source as it is: its branch or image, or what was uploaded last. */
     enqueueSource: (app: QueuedApp, trigger: Trigger, ask: DeploymentRequest, actor: Actor): DeploymentRow =>
-      takesUploads(app) ? enqueueLastUpload(app, trigger, actor) : enqueue(app, trigger, ask, actor),
+      takesUploads(app) ? enqueueLastUpload(app, trigger, ask, actor) : enqueue(app, trigger, ask, actor),
     /** Whether there is anything to deploy: an app for uploads has nothing before the first one. */
     hasSource: (app: Pick<QueuedApp, 'id'>): boolean =>
       !takesUploads(app) || currentArchive(repository, app.id) !== undefined,

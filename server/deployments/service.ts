@@ -122,14 +122,12 @@ export function createDeployments({ parts, db, events, jobs, audit, ports }: Dep
       ports.requireEngine()
       return db.tx(() => {
         const { app, ...row } = appRow(app_id)
-        if (app.configuration.source === 'upload')
-          return view(queue.enqueueLastUpload(row, triggerOf(actor), actor))
         if ((body.branch || body.commit) && app.configuration.git_url === null)
           throw invalid(
             body.branch ? 'branch' : 'commit',
             `cannot be given: the source of this app is ${app.configuration.source}.`,
           )
-        return view(enqueue(row, triggerOf(actor), body, actor))
+        return view(queue.enqueueSource(row, triggerOf(actor), body, actor))
       })
     },
     rollback: async (actor: Actor, app_id: string, deployment_id: string | undefined) => {

@@ -86,3 +86,25 @@ it('what a killed process was still receiving is gone after the next start, and 
   await deploy()
   expect(await latest()).toMatchObject({ status: 'live', id: expect.not.stringMatching(id) })
 })
+
+it('what was uploaded last is built without layers of earlier builds when a deployment asks for that', async () => {
+  const no_cache = () =>
+    api.fakes.engine.calls
+      .filter(({ method }) => method === 'buildImage')
+      .map(({ args }) => (args[0] as { no_cache: boolean }).no_cache)
+  await send(await archive())
+  await latest()
+  await api.as('developer').post(`/api/apps/${app_id}/deploy`, { no_cache: true })
+  expect(await latest()).toMatchObject({ number: 2, status: 'live' })
+  expect(no_cache()).toEqual([false, true])
+})
+
+it.each([
+  ['branch', { branch: 'main' }],
+  ['commit', { commit: '0123456' }],
+])('a %s is refused for an app that is uploaded, which has none', async (field, body) => {
+  await send(await archive())
+  await latest()
+  const { status, body: answer } = await api.as('developer').post(`/api/apps/${app_id}/deploy`, body)
+  expect([status, answer.error?.details?.[0].path]).toEqual([422, field])
+})
