@@ -128,7 +128,6 @@ export function createBackups(base: Base, use: BackupNeeds) {
     backups: repository,
     requireRoom,
     service,
-    destinationExists: (id) => destinations.find(id) !== undefined,
   })
   const parts = { ...base, repository, archives, targets }
   const point_in_time = createPointInTime({

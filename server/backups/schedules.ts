@@ -3,7 +3,7 @@ import { type Actor, PLATFORM, visibleProjects } from '#server/kernel/access'
 import type { AuditTrail } from '#server/kernel/audit'
 import type { Clock } from '#server/kernel/clock'
 import type { Db } from '#server/kernel/db'
-import { ApiError, conflict, invalid, notFound } from '#server/kernel/errors'
+import { ApiError, conflict, notFound } from '#server/kernel/errors'
 import type { Events } from '#server/kernel/events'
 import { newId } from '#server/kernel/ids'
 import type { Log } from '#server/kernel/log'
@@ -36,8 +36,11 @@ export interface ScheduleOptions {
     isInUse(id: string): boolean
     /** Whether there still is such a target. */
     exists(target: NewBackup['target'], id: string | null): boolean
+    /** Throws 422 when backups of this kind cannot go there; null stands for the default destination. */
+    requireDestination(id: string | null, target: NewBackup['target']): void
+    /** Whether backups of this kind are encrypted, whatever was asked for. */
+    holdsSecrets(target: NewBackup['target']): boolean
   }
-  destinationExists(id: string): boolean
   clock_trust: ClockTrust
 }
 
@@ -73,10 +76,8 @@ export function createSchedules(options: ScheduleOptions) {
     if (repository.countOf(project_id) + adding > MOST_IN_PROJECT)
       throw conflict(`A project may have ${MOST_IN_PROJECT} backup schedules at most. Delete one first.`)
   }
-  const requireDestination = (id: string | null | undefined) => {
-    if (id !== undefined && id !== null && !options.destinationExists(id))
-      throw invalid('destination_id', 'There is no such storage provider.')
-  }
+  const isEncrypted = (target: NewBackup['target'], asked: boolean) =>
+    Number(asked || service.holdsSecrets(target))
   const note = (
     actor: Actor,
     what: 'created' | 'updated' | 'deleted',
@@ -188,7 +189,7 @@ export function createSchedules(options: ScheduleOptions) {
     projectOf: (id: string): string | undefined => repository.find(id)?.project_id,
     create(actor: Actor, given: NewSchedule): Schedule {
       const subject = service.subjectFor(actor, given)
-      requireDestination(given.destination_id)
+      service.requireDestination(given.destination_id, given.target)
       return db.tx(() => {
         requireRoom(subject.project_id, 1)
         const row: ScheduleRow = {
@@ -201,7 +202,7 @@ export function createSchedules(options: ScheduleOptions) {
           timezone: given.timezone,
           retention: JSON.stringify(given.retention),
           destination_id: given.destination_id,
-          encrypted: given.encrypted || ['app', 'platform'].includes(given.target) ? 1 : 0,
+          encrypted: isEncrypted(given.target, given.encrypted),
           pause_app: given.pause_app ? 1 : 0,
           enabled: given.enabled ? 1 : 0,
           next_run_at: given.enabled ? nextRun(given) : null,
@@ -219,7 +220,9 @@ export function createSchedules(options: ScheduleOptions) {
     change: (actor: Actor, id: string, change: ScheduleChange): Schedule =>
       db.tx(() => {
         const before = get(id)
-        requireDestination(change.destination_id)
+        const { destination_id = before.destination_id } = change
+        if (destination_id !== before.destination_id)
+          service.requireDestination(destination_id, before.target)
         const flag = (given: boolean | undefined, now: number) => Number(given ?? now)
         const merged: ScheduleRow = {
           ...before,
@@ -227,8 +230,8 @@ export function createSchedules(options: ScheduleOptions) {
           cron: change.cron ?? before.cron,
           timezone: change.timezone ?? before.timezone,
           retention: change.retention ? JSON.stringify(change.retention) : before.retention,
-          destination_id: change.destination_id === undefined ? before.destination_id : change.destination_id,
-          encrypted: flag(change.encrypted, before.encrypted),
+          destination_id,
+          encrypted: isEncrypted(before.target, change.encrypted ?? before.encrypted === 1),
           pause_app: flag(change.pause_app, before.pause_app),
           enabled: flag(change.enabled, before.enabled),
           updated_at: clock.iso(),

@@ -227,6 +227,8 @@ export function createBackupService(options: BackupOptions) {
     ...createReceiving({ db, clock, events, repository, archives, left, view, get, insert: insertUpload }),
     create,
     remove,
+    requireDestination: (id: string | null, kind: Target): void => void destinationFor(id, kind),
+    holdsSecrets: (kind: Target): boolean => HOLDS_SECRETS.has(kind),
     isInUse: (id: string): boolean => isInUse(jobs, id),
     subjectFor: (actor: Actor, given: { target: Target; target_id?: string | undefined }): Subject =>
       subjectFor(actor, given.target, given.target_id),

@@ -322,6 +322,27 @@ describe('schedules', () => {
     const day = new Date(api.kernel.clock.now() + days * 86_400_000).toISOString().slice(0, 10)
     return `${day}T${time}Z`
   }
+  it('of the platform are encrypted, whatever is said of them, as their backups are', async () => {
+    const { id, encrypted } = (await make({ encrypted: false })).body.data
+    const changed = await api.as('admin').put(`/api/backup-schedules/${id}`, { encrypted: false })
+    expect([encrypted, changed.body.data.encrypted]).toEqual([true, true])
+  })
+  it('of the platform name a destination whose archives open elsewhere, when they are made and changed', async () => {
+    const plain = (
+      await api.as('admin').post('/api/storage-providers', {
+        name: 'Plain',
+        kind: 'local',
+        config: { folder: 'plain' },
+      })
+    ).body.data.id
+    expect((await make({ destination_id: plain })).body.error).toMatchObject({
+      code: 'VALIDATION_ERROR',
+      details: [{ path: 'destination_id' }],
+    })
+    const { id } = (await make()).body.data
+    const change = await api.as('admin').put(`/api/backup-schedules/${id}`, { destination_id: plain })
+    expect([change.status, (await list())[0].destination_id]).toEqual([422, null])
+  })
   it('run in their slot, once, and keep what their retention says', async () => {
     const { status, body } = await make()
     expect([status, body.data.next_run_at.slice(11)]).toEqual([201, '03:30:00.000Z'])

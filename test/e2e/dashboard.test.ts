@@ -404,6 +404,8 @@ describe('the dashboard', () => {
       retention: { count: 7, weekly: 4 },
       enabled: false,
     }
+    const [local] = (await portreeve.call('GET', '/api/storage-providers')).body.data
+    await portreeve.call('PUT', `/api/storage-providers/${local.id}`, { passphrase: ADMIN.password })
     await make('/api/backup-schedules', { name: 'Nightly', ...rest })
     await open('/backups/schedules')
     await page.getByRole('button', { name: 'Edit Nightly' }).click()
