@@ -40,6 +40,23 @@ export function changedKeys(before: Configuration, after: Configuration): string
     .sort()
 }
 
+/** What users set of an app that no release keeps: it holds at once. */
+const OF_THE_APP = [
+  'name',
+  'auto_deploy',
+  'watch_paths',
+  'soak_seconds',
+  'ssh_key_id',
+  'git_credential_id',
+] as const
+
+/** Everything that a change of an app's settings made different; sorted. */
+export const changedSettings = (before: AppRow, after: AppRow): string[] =>
+  [
+    ...changedKeys(configurationOf(before), configurationOf(after)),
+    ...OF_THE_APP.filter((key) => before[key] !== after[key]),
+  ].sort()
+
 /** Checks of texts that depend on the installation's policy; each throws a 422 that names the field. */
 export interface SourceChecks {
   git_url(text: string): void

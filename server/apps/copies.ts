@@ -6,7 +6,13 @@ import type { Db } from '#server/kernel/db'
 import { conflict } from '#server/kernel/errors'
 import { newId } from '#server/kernel/ids'
 import { audited } from './audited.ts'
-import { changedKeys, checkSource, configurationOf, newColumns, type SourceChecks } from './configuration.ts'
+import {
+  changedSettings,
+  checkSource,
+  configurationOf,
+  newColumns,
+  type SourceChecks,
+} from './configuration.ts'
 import { requireNoPreview } from './preview-apps.ts'
 import type { AppEventName } from './machine.ts'
 import type { AppRepository, AppRow } from './repository.ts'
@@ -119,7 +125,7 @@ export function createCopies(options: CopyOptions) {
           repository.update(id, columns, clock.iso())
         })
         const row = get(id)
-        note(row, 'app.updated', { changed: changedKeys(configurationOf(before), configuration) }, actor)
+        note(row, 'app.updated', { changed: changedSettings(before, row) }, actor)
         audit.record(actor, {
           action: 'app.restore',
           resource_type: 'app',

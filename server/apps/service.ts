@@ -11,7 +11,7 @@ import { limits, paged, type Paging } from '#server/kernel/schemas'
 import { type Wanted, wantedValues } from '#server/kernel/page'
 import {
   changedColumns,
-  changedKeys,
+  changedSettings,
   checkSource,
   configurationOf,
   newColumns,
@@ -153,7 +153,7 @@ export function createApps(options: AppOptions) {
         ports.renameAutomaticDomain(row)
         db.afterCommit(() => ports.refreshRoutes(id))
       }
-      note(row, 'app.updated', { changed: changedKeys(configurationOf(before), configurationOf(row)) }, actor)
+      note(row, 'app.updated', { changed: changedSettings(before, row) }, actor)
       audit.record(actor, {
         action: 'app.update',
         resource_type: 'app',

@@ -49,6 +49,19 @@ describe('the timeline of an app', () => {
     })
     expect(data.every(({ payload }: { payload: { app_id: string } }) => payload.app_id === app_id)).toBe(true)
   })
+  it.each([
+    { name: 'store' },
+    { auto_deploy: false },
+    { watch_paths: ['src/**'] },
+    { soak_seconds: 30 },
+    { port: 8080, auto_deploy: false },
+  ])('names what holds at once as it names what waits for a deployment: %j', async (body) => {
+    expect((await api.as('owner').put(`/api/apps/${app_id}`, body)).status).toBe(200)
+    expect((await timeline()).data[0]).toMatchObject({
+      type: 'app.updated',
+      payload: { changed: Object.keys(body).sort() },
+    })
+  })
   it('is read in pages and from its beginning', async () => {
     const all = (await timeline()).data.map(({ id }: { id: number }) => id)
     const second = await api.as('viewer').get(`/api/apps/${app_id}/events?per_page=2&page=2`)
