@@ -104,7 +104,10 @@ export const Schedule = v.pipe(
     pause_app: PauseApp,
     enabled: v.boolean(),
     next_run_at: v.pipe(v.nullable(Timestamp), v.description('Null while the schedule is paused.')),
-    last_run_at: v.nullable(Timestamp),
+    last_run_at: v.pipe(
+      v.nullable(Timestamp),
+      v.description('When it last began a backup, in its slot or since somebody asked for it; null: never.'),
+    ),
     last_missed_at: v.pipe(
       v.nullable(Timestamp),
       v.description('The last slot that passed without a backup, because Portreeve was down.'),

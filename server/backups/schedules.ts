@@ -248,7 +248,13 @@ export function createSchedules(options: ScheduleOptions) {
         repository.delete(id)
         note(actor, 'deleted', row, null)
       }),
-    run: (actor: Actor, id: string): Backup => begin(actor, get(id)),
+    run: (actor: Actor, id: string): Backup =>
+      db.tx(() => {
+        const row = get(id)
+        const made = begin(actor, row)
+        repository.setRun(id, { next_run_at: row.next_run_at, last_run_at: clock.iso() })
+        return made
+      }),
     /** Begins what is due. A fault of one schedule keeps no other from its turn. */
     async pass(): Promise<number> {
       mendAhead()

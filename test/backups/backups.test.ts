@@ -343,6 +343,11 @@ describe('schedules', () => {
     const change = await api.as('admin').put(`/api/backup-schedules/${id}`, { destination_id: plain })
     expect([change.status, (await list())[0].destination_id]).toEqual([422, null])
   })
+  it('tell when they last ran also of a run by hand, and keep their slot', async () => {
+    const { id, next_run_at } = (await make()).body.data
+    const { created_at } = (await api.as('admin').post(`/api/backup-schedules/${id}/run`)).body.data
+    expect((await list())[0]).toMatchObject({ last_run_at: created_at, next_run_at })
+  })
   it('run in their slot, once, and keep what their retention says', async () => {
     const { status, body } = await make()
     expect([status, body.data.next_run_at.slice(11)]).toEqual([201, '03:30:00.000Z'])
