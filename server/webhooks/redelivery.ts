@@ -17,7 +17,7 @@ export interface RedeliveryParts {
   wakeSoon(): void
 }
 
-/** Sends or does again what a delivery was about. */
+/** Sends or does again what a delivery was about; one that waits for its next attempt is tried now. */
 export function createRedelivery(parts: RedeliveryParts) {
   const { db, clock, deliveries, inbound, record } = parts
   return async (actor: Actor, id: string, delivery_id: string) => {
@@ -25,7 +25,8 @@ export function createRedelivery(parts: RedeliveryParts) {
       const hook = parts.getFor(actor, id)
       const row = deliveries.find(delivery_id)
       if (row?.webhook_id !== id) throw notFound('delivery')
-      if (row.status === 'pending') throw conflict('This delivery is still being sent.')
+      if (row.status === 'pending' && row.next_attempt_at! <= clock.iso())
+        throw conflict('This delivery is still being sent.')
       return { hook, row }
     }
     const kept = found()
@@ -34,7 +35,8 @@ export function createRedelivery(parts: RedeliveryParts) {
       const { hook, row } = found()
       record(actor, 'redeliver', hook, hook)
       if (untouched) return deliveryView(deliveries.find(inbound.again(hook, row, untouched).delivery_id!)!)
-      const next = { ...row, status: 'pending' as const, attempts: 0, finished_at: null }
+      const attempts = row.status === 'pending' ? row.attempts : 0
+      const next = { ...row, status: 'pending' as const, attempts, finished_at: null }
       deliveries.update({ ...next, next_attempt_at: clock.iso() })
       parts.wakeSoon()
       return deliveryView(deliveries.find(delivery_id)!)

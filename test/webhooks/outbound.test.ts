@@ -343,6 +343,20 @@ describe('a receiver that fails', () => {
     expect(received.map(({ headers }) => headers['webhook-id'])).toEqual([failed.id, failed.id])
     expect(await log(hook)).toMatchObject([{ status: 'succeeded' }])
   })
+  it('that works again gets what waits for its next attempt at once on request', async () => {
+    const hook = await create()
+    answers = [500]
+    await deploy()
+    await arrived()
+    await api.services.webhooks.sender.idle()
+    const [waiting] = await log(hook)
+    expect(waiting).toMatchObject({ status: 'pending', attempts: 1 })
+    const path = `/api/webhooks/${hook.id}/deliveries/${waiting.id}/redeliver`
+    expect((await api.as('developer').post(path)).status).toBeLessThan(300)
+    await arrived(2)
+    await api.services.webhooks.sender.idle()
+    expect(await log(hook)).toMatchObject([{ id: waiting.id, status: 'succeeded', attempts: 2 }])
+  })
   it('by hanging delays neither deployments nor other receivers', async () => {
     const hanging = await create()
     const other = await create({ config: { url: url.replace('/hook', '/other') } })

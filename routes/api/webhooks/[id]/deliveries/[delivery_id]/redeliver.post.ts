@@ -6,7 +6,8 @@ import { Delivery } from '#server/webhooks/schema'
 /** Sends a message again, or does again what a forge asked for. */
 export default endpoint({
   summary: 'Redeliver',
-  description: 'An outgoing message keeps its id, so that the receiver can tell that it is the same one.',
+  description:
+    'An outgoing message keeps its id, so that the receiver can tell that it is the same one. One that waits for its next attempt is tried now.',
   access: 'developer',
   scope: { noun: 'webhook' },
   params: v.object({
