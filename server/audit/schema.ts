@@ -1,5 +1,5 @@
 import * as v from 'valibot'
-import { isReadableTime, pagingEntries, several, sorting, Timestamp } from '#server/kernel/schemas'
+import { GivenTime, pagingEntries, several, sorting, Timestamp } from '#server/kernel/schemas'
 
 const Values = v.nullable(v.record(v.string(), v.unknown()))
 
@@ -47,13 +47,6 @@ export const AuditLine = v.pipe(
 )
 export type AuditLine = v.InferOutput<typeof AuditLine>
 
-const Time = v.pipe(
-  v.string(),
-  v.isoTimestamp(),
-  v.check(isReadableTime, 'must be a time such as 2026-11-22T12:00:00Z.'),
-  v.transform((text) => new Date(text).toISOString()),
-)
-
 /** Query of every list of audit lines. */
 export const AuditQuery = v.strictObject({
   ...pagingEntries,
@@ -64,8 +57,8 @@ export const AuditQuery = v.strictObject({
     'Whole action, or all of one kind with a dot at the end: `app.`.',
   ),
   resource: several(v.pipe(v.string(), v.maxLength(100)), 'Resource id, or kind of resource: `app`.'),
-  from: v.optional(v.pipe(Time, v.description('Lines at or after this time.'))),
-  to: v.optional(v.pipe(Time, v.description('Lines before this time.'))),
+  from: v.optional(v.pipe(GivenTime, v.description('Lines at or after this time.'))),
+  to: v.optional(v.pipe(GivenTime, v.description('Lines before this time.'))),
   format: v.optional(
     v.pipe(
       v.picklist(['json', 'csv', 'ndjson']),

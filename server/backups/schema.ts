@@ -1,12 +1,5 @@
 import * as v from 'valibot'
-import {
-  isReadableTime,
-  pagingEntries,
-  several,
-  severalIds,
-  sorting,
-  Timestamp,
-} from '#server/kernel/schemas'
+import { GivenTime, pagingEntries, several, severalIds, sorting, Timestamp } from '#server/kernel/schemas'
 import { BACKUP_STATUSES } from './machine.ts'
 
 export const TARGETS = ['database', 'volume', 'app', 'platform'] as const
@@ -174,10 +167,7 @@ export const RestoreDatabase = v.pipe(
     backup_id: v.optional(id('A backup of this very database.')),
     at: v.optional(
       v.pipe(
-        v.string(),
-        v.maxLength(40),
-        v.isoTimestamp('must be a time such as 2026-11-22T12:00:00Z.'),
-        v.check(isReadableTime, 'must be a time such as 2026-11-22T12:00:00Z.'),
+        GivenTime,
         v.description(
           'Moment to go back to, to the millisecond, in place of a backup: everything that was committed until then comes back. PostgreSQL with `point_in_time` only.',
         ),

@@ -1,7 +1,7 @@
 import { hasControl } from '#server/kernel/one-line'
 import * as v from 'valibot'
 import { isNetwork } from '#server/kernel/networks'
-import { SECRET, Timestamp } from '#server/kernel/schemas'
+import { GivenTime, SECRET, Timestamp } from '#server/kernel/schemas'
 
 export const PLATFORM_ROLES = ['admin', 'member', 'viewer'] as const
 export const PlatformRoleName = v.pipe(
@@ -200,14 +200,7 @@ export const NewApiKey = v.strictObject({
     ),
   ),
   expires_at: v.optional(
-    v.nullable(
-      v.pipe(
-        v.string(),
-        v.isoTimestamp(),
-        v.transform((text) => new Date(text).toISOString()),
-        v.description('When the key stops to work; never, when absent.'),
-      ),
-    ),
+    v.nullable(v.pipe(GivenTime, v.description('When the key stops to work; never, when absent.'))),
   ),
   password: v.optional(
     v.pipe(PasswordText, v.description('Own password; needed while two-factor authentication is on.')),

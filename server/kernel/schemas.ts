@@ -21,8 +21,25 @@ export const FailureWord = v.pipe(
   v.metadata({ enum: Object.keys(FAILURES) }),
   v.title('FailureCode'),
 )
-/** Whether a text in the form of a time is one: an offset of hours alone has the form, and cannot be read. */
-export const isReadableTime = (text: string): boolean => !Number.isNaN(Date.parse(text))
+/**
+ * Whether a text in the form of a time is one. An offset of hours alone has the form, and cannot be read; what an
+ * offset moves beyond the year 9999, or before the year 0, would not be shown as other times are.
+ */
+function isReadableTime(text: string): boolean {
+  const time = new Date(text)
+  return !Number.isNaN(time.getTime()) && /^\d{4}-/.test(time.toISOString())
+}
+const NO_TIME = 'must be a time such as 2026-11-22T12:00:00Z.'
+/**
+ * A time that a request names, in any offset. It becomes what answers show, so that whatever compares times as texts
+ * compares moments.
+ */
+export const GivenTime = v.pipe(
+  v.string(),
+  v.isoTimestamp(NO_TIME),
+  v.check(isReadableTime, NO_TIME),
+  v.transform((text) => new Date(text).toISOString()),
+)
 
 /**
  * Marks a field as a secret, in the API's description too: clients hide it, and a test follows every marked

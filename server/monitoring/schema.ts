@@ -1,5 +1,5 @@
 import * as v from 'valibot'
-import { Timestamp } from '#server/kernel/schemas'
+import { GivenTime, Timestamp } from '#server/kernel/schemas'
 
 const number = (text: string) => v.nullable(v.pipe(v.number(), v.description(text)))
 export const MetricPoint = v.pipe(
@@ -42,10 +42,9 @@ export const MetricSeries = v.pipe(
   }),
   v.title('MetricSeries'),
 )
-const Time = v.pipe(v.string(), v.isoTimestamp('must be a time in ISO 8601.'))
 export const MetricQuery = v.strictObject({
-  from: v.optional(v.pipe(Time, v.description('Begin; an hour before `to` when absent.'))),
-  to: v.optional(v.pipe(Time, v.description('End; now when absent.'))),
+  from: v.optional(v.pipe(GivenTime, v.description('Begin; an hour before `to` when absent.'))),
+  to: v.optional(v.pipe(GivenTime, v.description('End; now when absent.'))),
   step: v.optional(
     v.pipe(
       v.number(),

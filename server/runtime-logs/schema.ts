@@ -1,5 +1,5 @@
 import * as v from 'valibot'
-import { Timestamp } from '#server/kernel/schemas'
+import { GivenTime, Timestamp } from '#server/kernel/schemas'
 import { AccessRequest } from '#server/traffic/schema'
 import { LEVELS, type Level } from '#server/kernel/log-level'
 
@@ -35,8 +35,8 @@ export const logWindowEntries = {
     ),
     200,
   ),
-  since: v.optional(v.pipe(v.string(), v.isoTimestamp(), v.description('Lines at or after this time.'))),
-  until: v.optional(v.pipe(v.string(), v.isoTimestamp(), v.description('Lines before this time.'))),
+  since: v.optional(v.pipe(GivenTime, v.description('Lines at or after this time.'))),
+  until: v.optional(v.pipe(GivenTime, v.description('Lines before this time.'))),
   q: v.optional(
     v.pipe(v.string(), v.maxLength(200), v.description('Text that a line must contain, in any case.')),
   ),

@@ -260,7 +260,7 @@ export function createPointInTime(options: PointInTimeOptions) {
       if (!row) throw notFound('database')
       const { point_in_time, label } = databases.engineNamed(row.engine)!
       if (!point_in_time) throw invalid('at', `is not possible with ${label}, only with PostgreSQL.`)
-      const at = new Date(requested.at).toISOString()
+      const { at } = requested
       if (Date.parse(at) > clock.now()) throw invalid('at', 'lies in the future.')
       if (requested.mode === 'in_place') databases.requireRestorable(id)
       else if (requested.name === undefined) throw nameNeeded(row.name)

@@ -1,6 +1,14 @@
 import { hasControl } from '#server/kernel/one-line'
 import * as v from 'valibot'
-import { list, pagingEntries, several, severalIds, sorting, Timestamp } from '#server/kernel/schemas'
+import {
+  GivenTime,
+  list,
+  pagingEntries,
+  several,
+  severalIds,
+  sorting,
+  Timestamp,
+} from '#server/kernel/schemas'
 import { ALERT_METRICS } from './metric.ts'
 
 const SubjectKind = v.pipe(
@@ -54,7 +62,7 @@ const Channels = v.pipe(
 )
 const Enabled = v.pipe(v.boolean(), v.description('Whether it watches.'))
 const Silence = v.pipe(
-  v.nullable(v.pipe(v.string(), v.isoTimestamp('must be a time in ISO 8601.'))),
+  v.nullable(GivenTime),
   v.description('No notification is sent until then; null ends the silence.'),
 )
 

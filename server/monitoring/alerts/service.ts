@@ -261,10 +261,7 @@ export function createAlerts(options: AlertOptions) {
         const row: RuleRow = {
           ...before,
           ...rest,
-          silenced_until:
-            silenced_until === undefined
-              ? before.silenced_until
-              : silenced_until && new Date(silenced_until).toISOString(),
+          silenced_until: silenced_until === undefined ? before.silenced_until : silenced_until,
           channels: channels ? JSON.stringify(channels) : before.channels,
           enabled: enabled === undefined ? before.enabled : Number(enabled),
           updated_at: clock.iso(),
