@@ -60,6 +60,10 @@ function isQuick({ publicKey }: X509Certificate): boolean {
   return type === 'ed25519' || type === 'ed448'
 }
 
+/** Whether its times can be read: the library opens one that ends in a thirteenth month. */
+const isDated = ({ validFrom, validTo }: X509Certificate): boolean =>
+  [validFrom, validTo].every((time) => !Number.isNaN(Date.parse(time)))
+
 function readCertificates(text: string): X509Certificate[] {
   const blocks = blocksOf(text)
   if (blocks.some(({ label }) => label.includes('PRIVATE KEY')))
@@ -81,14 +85,17 @@ function readCertificates(text: string): X509Certificate[] {
       `holds more than ${MAX_CHAIN} certificates. Send the chain of one server only.`,
     )
   return pems.map(({ pem }, at) => {
+    const damaged = () =>
+      invalid('certificate', `cannot be read: block ${at + 1} is damaged or not an X.509 certificate.`)
     let quick: boolean
     let certificate: X509Certificate
     try {
       certificate = new X509Certificate(pem)
       quick = isQuick(certificate)
     } catch {
-      throw invalid('certificate', `cannot be read: block ${at + 1} is damaged or not an X.509 certificate.`)
+      throw damaged()
     }
+    if (!isDated(certificate)) throw damaged()
     if (!quick)
       throw invalid(
         'certificate',

@@ -36,6 +36,15 @@ const hugeKey = () => {
   const key = { kty: 'RSA', e: 'AQAB', n, d, p, q, dp, dq, qi }
   return String(createPrivateKey({ key, format: 'jwk' }).export({ type: 'pkcs8', format: 'pem' }))
 }
+/** The same certificate with other times of its own length: `YYMMDDhhmmssZ`. */
+const dated = (pem: string, { from, until }: { from?: string; until?: string }) => {
+  const bytes = Buffer.from(pem.replace(/-----[^-]+-----|\s/g, ''), 'base64')
+  const header = Buffer.from([0x17, 13])
+  const first = bytes.indexOf(header)
+  if (from) bytes.write(from, first + header.length, 'latin1')
+  if (until) bytes.write(until, bytes.indexOf(header, first + 1) + header.length, 'latin1')
+  return `-----BEGIN CERTIFICATE-----\n${bytes.toString('base64').replace(/.{64}/g, '$&\n')}\n-----END CERTIFICATE-----\n`
+}
 const subjects = (pem: string) =>
   pem
     .match(/-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g)!
@@ -184,6 +193,16 @@ describe('an uploaded chain', () => {
     [
       'a damaged certificate',
       () => [leaf.replace(/\n[A-Za-z0-9+/]{30}/, `\n${'A'.repeat(30)}`), key],
+      /^certificate: cannot be read: block 1/,
+    ],
+    [
+      'a certificate that ends in a month that there is not',
+      () => [dated(leaf, { until: '991301000000Z' }), key],
+      /^certificate: cannot be read: block 1/,
+    ],
+    [
+      'a certificate that begins at no time',
+      () => [dated(leaf, { from: 'once upon a Z' }), key],
       /^certificate: cannot be read: block 1/,
     ],
     [
