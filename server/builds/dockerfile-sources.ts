@@ -17,6 +17,8 @@ export interface DockerfileSources {
   images: string[]
   /** Words that only the build itself could read: they may or may not be an address. */
   unclear: string[]
+  /** Whether a step mounts a folder of a cache, and not all of it. */
+  mounts_part_of_cache: boolean
   /** The image that reads the file in place of the engine. */
   frontend?: string
   /**
@@ -189,6 +191,16 @@ function imagesOfFlag(flag: string): string[] {
   return value.split(',').flatMap((field) => /^\s*from\s*=(.*)$/is.exec(field)?.[1]?.trim() || [])
 }
 
+/**
+ * Whether a flag of RUN mounts a folder of a cache. Builders look the folder up and mount it a moment later, by its
+ * path: a step that runs beside this one puts a link in its place meanwhile, and what is mounted then is this machine.
+ */
+function isPartOfCache(flag: string): boolean {
+  const fields = /^--mount=(.*)$/is.exec(flag)?.[1]?.split(',') ?? []
+  const has = (field: RegExp) => fields.some((one) => field.test(one))
+  return has(/^\s*type\s*=.*(?:cache|\$)/is) && has(/^\s*(?:source|src)\s*=/i)
+}
+
 type Found = Read & Words
 
 /** What instructions of these names and build arguments make of variables, all of it. */
@@ -245,6 +257,7 @@ export function dockerfileSources(
     images: all('images'),
     unclear: all('unclear'),
     is_overgrown: found.some((one) => one.is_overgrown),
+    mounts_part_of_cache: found.some((one) => one.mounts_part_of_cache),
     ...(syntax ? { frontend: syntax } : {}),
     text,
   }
@@ -261,6 +274,7 @@ function readText(
     images: [] as string[],
     unclear: [] as string[],
     is_overgrown,
+    mounts_part_of_cache: false,
   }
   const parsed = parse(text)
   const isStage = stagesIn(read, parsed)
@@ -280,6 +294,7 @@ function readText(
   for (const { flags, words, ...where } of found) {
     if (where.name === 'FROM' && words[0]) image(words[0], where)
     for (const flag of flags) for (const word of imagesOfFlag(flag)) image(word, where)
+    sources.mounts_part_of_cache ||= flags.some(isPartOfCache)
     if (where.name !== 'ADD') continue
     for (const word of words.length > 1 ? words.slice(0, -1) : words) {
       const kind = judged(word, textsOfAdded)

@@ -176,11 +176,14 @@ export function createSourceGuard({ engine, policy, client, egress, registryAuth
           `The build argument ${argument} is one of the builder's own.`,
           'Remove it: names that begin with BUILDKIT_ cannot be set.',
         )
-      const { addresses, images, unclear, frontend, is_overgrown, text } = await readSources(
-        dockerfile,
-        build_args,
-      )
-      if (is_overgrown)
+      const sources = await readSources(dockerfile, build_args)
+      const { addresses, images, unclear, frontend, text } = sources
+      if (sources.mounts_part_of_cache)
+        throw refused(
+          'The Dockerfile mounts a folder of a cache, which builders let lead out of it to files of this server.',
+          'Remove source from the cache mount, and name the folder in the command.',
+        )
+      if (sources.is_overgrown)
         throw refused(
           'The Dockerfile has so many variables, stages, images or ports, or such long words, that the builder would work on them for minutes.',
           'Have fewer in ARG and ENV, fewer stages that take from one another, or write long texts into a file of the repository; variables of the app that only its instances need can have the scope runtime.',

@@ -119,6 +119,28 @@ describe('what the engine fetches for a Dockerfile', () => {
   ])('is found behind whatever the builder takes for a flag and for white space: %j', (line) => {
     expect(read(`FROM a\n${line}`).images).toContain('10.0.0.2:5000/b')
   })
+  it.each([
+    '--mount=type=cache,target=/x,source=d',
+    '--mount=src=d,type=cache,target=/x',
+    '--mount=type=cache,"SOURCE=d",target=/x',
+    "--mount='type=cache,target=/a b,source=d'",
+    '--mount=type=ca\\che,sour\\ce=d,target=/x',
+    '--mount=type=cache,\\\n# a comment\nsource=d,target=/x',
+    '--mount type=cache,source=d,target=/x',
+    '--mount=type=$T,source=d,target=/x',
+    '--network=none --mount=type=cache,target=/a --mount=type=cache,source=d,target=/x',
+  ])('is a part of a cache, in the mount %j', (mount) => {
+    for (const run of ['RUN', 'ONBUILD RUN', '\u0085run'])
+      expect(read(`FROM a\n${run} ${mount} true`).mounts_part_of_cache).toBe(true)
+  })
+  it.each([
+    'RUN --mount=type=cache,id=a,target=/x,sharing=locked true',
+    'RUN --mount=type=cache,target=/x --mount=type=bind,source=src,target=/y true',
+    'RUN --mount=type=secret,id=a,source=b --mount=type=cache,target=/x true',
+    'COPY --from=cache source=d /x',
+  ])('is no part of a cache in %j', (line) =>
+    expect(read(`FROM a\n${line}`).mounts_part_of_cache).toBe(false),
+  )
   it('is found in a flag that is escaped with a backslash, whatever else escapes', () => {
     const flag = '--mount=type=bind,fr\\om=10.0.0.2:5000/b,target=/x'
     expect(read(`# escape=\`\nFROM a\nRUN ${flag} true`).images).toContain('10.0.0.2:5000/b')

@@ -97,6 +97,16 @@ describe('a Dockerfile is refused, whatever keeps the engine besides', () => {
       refusal(/one of the builder's own/),
     )
   })
+  it.each([false, true])(
+    'that mounts a folder of a cache, which another step can turn into this machine meanwhile (filter: %s)',
+    async (filtered) => {
+      const mounting = (mount: string) => check(`FROM scratch\nRUN ${mount} true`, {}, filtered)
+      await expect(mounting('--mount=type=cache,target=/x,source=d')).rejects.toMatchObject(
+        refusal(/mounts a folder of a cache/),
+      )
+      await expect(mounting('--mount=type=cache,target=/x')).resolves.toBeDefined()
+    },
+  )
   it('whose variables name one another until the builder works on them for minutes', async () => {
     const lines = ['A', 'B', 'C', 'D'].map((name, at, all) => `ENV ${name}=${`$${all[at - 1]}`.repeat(40)}`)
     await expect(check(`FROM scratch\nENV undefined=xxxxxxxx\n${lines.join('\n')}`)).rejects.toMatchObject(
