@@ -144,6 +144,23 @@ test('whatever a client sends, a line stands for one request and says what it wa
   })
 })
 
+test('whatever name below a wildcard a client writes, no request reaches the app without a line', async () => {
+  const listener = listen(edge.ingress)
+  await edge.ingress.setRoute({
+    id: 'dom_any',
+    app_id: 'app_1',
+    hostnames: ['*.app.test'],
+    servers: [app.server],
+  })
+  const reached: string[] = []
+  for (const length of [1, 63, 64, 1_000, 4_000, 9_000]) {
+    const path = `/label-of-${length}`
+    if ((await ask(edge.edge, `${'a'.repeat(length)}.app.test`, { path })).status === 200) reached.push(path)
+  }
+  expect(reached).toEqual(['/label-of-1', '/label-of-63'])
+  await until('all of them are heard', () => reached.every((path) => paths(listener).includes(path)))
+})
+
 test('a request over HTTP/2 names its path alone, and that it was secure', async () => {
   const listener = listen(edge.ingress)
   await askHttp2(edge.https, 'app.test')

@@ -36,6 +36,16 @@ export function ingressContract(name: string, open: OpenEdge): void {
         expect((await ask(edge, hostname)).status).toBe(404)
     })
 
+    test('a wildcard takes only what can be a label: nothing that no line of the log could hold, or that ends a host', async () => {
+      await ingress.setRoute(route('app_any', ['*.wild.test'], (await app('any')).server))
+      expect((await ask(edge, `${'a'.repeat(63)}.wild.test`)).status).toBe(200)
+      for (const label of ['a'.repeat(64), 'a'.repeat(5_000), 'evil/x', 'a?b', 'a b', 'a"b', ''])
+        expect([label, (await ask(edge, `${label}.wild.test`)).status]).toEqual([
+          label,
+          expect.toSatisfy((status: number) => status === 404 || status === 400),
+        ])
+    })
+
     test('every request of an app is told once with what it was, those for nobody are not', async () => {
       const heard: EdgeRequest[] = []
       const ended = new AbortController()

@@ -72,7 +72,10 @@ export function createFakeIngress(): FakeIngress {
   const proxy = createFakeProxy(
     (hostname, path) => {
       const own = routesAt(hostname)
-      return longestPath(own.length > 0 ? own : routesAt(hostname.replace(/^[^.]*/, '*')), path)
+      return longestPath(
+        own.length > 0 ? own : routesAt(hostname.replace(/^[a-z0-9_-]{1,63}(?=\.)/, '*')),
+        path,
+      )
     },
     (request) => answered([request]),
     (app_id) => [...wakers].at(-1)?.onWake(app_id),

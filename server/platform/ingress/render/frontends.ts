@@ -60,6 +60,12 @@ function renderHttps(settings: EdgeSettings): string[] {
 }
 
 /**
+ * What a wildcard stands for: a label as DNS has it. Anything else is written by hand: what is longer than a line of the
+ * log would keep the request from being counted, and a slash would end the host of an address that is made of it.
+ */
+const LABEL = '^[a-z0-9_-]{1,63}[.]'
+
+/**
  * Finds the route of a request by its host name; most requests write it as it stands in the map and have it
  * with that. Where several routes share a name the path decides. It is compared as an app might understand
  * it: decoded, slashes joined, parameters left out. One that could climb is refused.
@@ -85,7 +91,7 @@ function renderRouting(
     '  http-request return status 405 default-errorfiles if unwanted',
     '  http-request set-var(txn.host) var(txn.host),host_only,lower,rtrim(.)',
     `  http-request set-var(txn.route) var(txn.host),map(/edge/${HOSTS_MAP}) unless { var(txn.route) -m found }`,
-    `  http-request set-var(txn.route) var(txn.host),field(2,.,0),map(/edge/${WILDCARDS_MAP}) unless { var(txn.route) -m found }`,
+    `  http-request set-var(txn.route) var(txn.host),field(2,.,0),map(/edge/${WILDCARDS_MAP}) if !{ var(txn.route) -m found } { var(txn.host) -m reg ${LABEL} }`,
     ...BY_PATH_ROUTING,
   ]
 }
