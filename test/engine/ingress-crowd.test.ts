@@ -2,11 +2,14 @@ import { execFile } from 'node:child_process'
 import { type ClientHttp2Session, connect as connectHttp2 } from 'node:http2'
 import { connect, type Socket } from 'node:net'
 import { connect as connectTls } from 'node:tls'
+import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { startApp, type TestApp } from '../platform/ingress/app.ts'
 import { openTestEdge, type TestEdge } from '../platform/ingress/edge.ts'
+import { createMasterCli } from '#server/platform/ingress/runtime/master-cli'
 import { poll } from '#test/support/poll'
+import { beginHandshakes } from '#test/support/quic-handshakes'
 
 const run = promisify(execFile)
 /** As many as the edge lets one address have open. */
@@ -19,6 +22,8 @@ const MOST_OF_INSTANCE = 10_000
 const STREAMS = 100
 /** Connections of HTTP/2 and 3 of one address. */
 const MULTIPLEXED = 1_000
+/** Handshakes of HTTP/3 that are under way. */
+const HANDSHAKES = 1_000
 
 let edge: TestEdge
 let app: TestApp
@@ -92,6 +97,25 @@ test(`one address has ${MULTIPLEXED} connections of HTTP/2 at most, which may ea
   expect((await openHttp2('127.0.0.5')).destroyed).toBe(false)
   expect(await ask('127.0.0.4')).toBe('HTTP/1.1 200 OK')
   for (const session of open) session.destroy()
+})
+
+test('handshakes of HTTP/3 that nobody ends take few places, whoever begins them, and others come over TCP', async () => {
+  const { stdout } = await run('/usr/bin/docker', ['exec', edge.container.name, 'haproxy', '-vv'])
+  if (!stdout.includes('+QUIC')) return
+  const cli = createMasterCli(join(edge.directory, 'run/master.sock'))
+  const open = async () => Number(/^CurrConns: (\d+)/m.exec(await cli.run(['show info']))?.[1])
+  await poll(async () => (await open()) === 0, 40_000)
+  const handshakes = await beginHandshakes(edge.https, 'app.test', '127.0.0.7')
+  try {
+    await handshakes.begin(2 * HANDSHAKES)
+    // As many as there is room for, unless the first have ended before the last began.
+    await poll(() => handshakes.answered() >= HANDSHAKES, 40_000)
+    expect(await open()).toBeLessThanOrEqual(HANDSHAKES)
+    expect(await ask('127.0.0.3')).toBe('HTTP/1.1 200 OK')
+    expect((await openHttp2('127.0.0.3')).destroyed).toBe(false)
+  } finally {
+    handshakes.close()
+  }
 })
 
 test(`one address has ${MOST} requests under way over HTTP/2 at most, whose answers it does not read`, async () => {

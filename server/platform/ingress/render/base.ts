@@ -61,6 +61,7 @@ const DEFAULTS = [
   '  mode http',
   '  timeout connect 2s',
   '  timeout client 60s',
+  '  timeout client-hs 10s',
   '  timeout client-fin 30s',
   '  timeout server 5m',
   '  timeout tunnel 1h',
