@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { createMasterCli } from '#server/platform/ingress/runtime/master-cli'
 import { join } from 'node:path'
 import { startApp, type TestApp } from '../platform/ingress/app.ts'
-import { ask, until } from '../platform/ingress/client.ts'
+import { type Answer, ask, until } from '../platform/ingress/client.ts'
 import { openTestEdge, type TestEdge } from '../platform/ingress/edge.ts'
 
 let edge: TestEdge
@@ -16,6 +16,7 @@ afterAll(async () => {
   await edge.close()
   await app.kill()
 })
+const masterCli = () => createMasterCli(join(edge.directory, 'run/master.sock'))
 const asleep = (hostname: string) => ({
   id: `dom_${hostname}`,
   hostnames: [hostname],
@@ -47,7 +48,8 @@ test('a request that waits outlives a restart of Portreeve and reaches the app i
   ended.abort()
 })
 
-test('a request that waits in a worker which is replaced is sent to the one that takes over', async () => {
+/** Asks for an app that sleeps in a worker that is replaced meanwhile. */
+async function overtaken(hostname: string, path: string): Promise<Answer> {
   const ended = new AbortController()
   let told = 0
   edge.ingress.followWakes({
@@ -57,14 +59,22 @@ test('a request that waits in a worker which is replaced is sent to the one that
       return 'held'
     },
   })
-  await edge.ingress.setRoute(asleep('reload.test'))
-  const answer = ask(edge.edge, 'reload.test', { path: '/some?x=1' })
+  await edge.ingress.setRoute(asleep(hostname))
+  const answer = ask(edge.edge, hostname, { path })
   await until('somebody asked', () => told > 0)
-  await createMasterCli(join(edge.directory, 'run/master.sock')).reload()
-  const sent = await answer
+  await masterCli().reload()
+  return answer.finally(() => ended.abort())
+}
+
+test('a request that waits in a worker which is replaced is sent to the one that takes over', async () => {
+  const sent = await overtaken('reload.test', '/some?x=1')
   expect([sent.status, sent.headers.location]).toEqual([307, '/some?x=1'])
-  const again = ask(edge.edge, 'reload.test', { path: '/some?x=1' })
   await edge.ingress.setRoute(awake('reload.test'))
-  expect((await again).seen.url).toBe('/some?x=1')
-  ended.abort()
+  expect((await ask(edge.edge, 'reload.test', { path: '/some?x=1' })).seen.url).toBe('/some?x=1')
+})
+
+test.each(['//evil.test/x', '/\\evil.test/x'])('%s, sent there so, leads to no other host', async (path) => {
+  const { headers } = await overtaken('slashes.test', path)
+  expect(new URL(headers.location!, 'http://slashes.test/').host).toBe('slashes.test')
+  expect(new URL(headers.location!, 'http://slashes.test/').pathname).toBe(path.replace('\\', '/'))
 })

@@ -59,8 +59,9 @@ core.register_action("wake", { "http-req" }, function(txn)
     local stopping = txn.f:stopping()
     if stopping == true or stopping == 1 then
       if txn.sf:req_fhdr("upgrade") ~= "" then return end
-      local reply = txn:reply({ status = 307 })
-      reply:add_header("location", txn.f:pathq())
+      local reply, target = txn:reply({ status = 307 }), txn.f:pathq()
+      -- Two slashes at the beginning of an address are followed by a host.
+      reply:add_header("location", (target:match("^/[/\\]") and "/." or "") .. target)
       reply:add_header("content-length", "0")
       txn:done(reply)
     end
