@@ -78,3 +78,23 @@ test.each(['//evil.test/x', '/\\evil.test/x'])('%s, sent there so, leads to no o
   expect(new URL(headers.location!, 'http://slashes.test/').host).toBe('slashes.test')
   expect(new URL(headers.location!, 'http://slashes.test/').pathname).toBe(path.replace('\\', '/'))
 })
+
+/** How often the edge has begun to work on something. */
+const turns = async (): Promise<number> =>
+  Number(/^tasksw: (\d+)/m.exec(await masterCli().run(['show activity']))?.[1])
+
+test('requests that wait are looked at ever more seldom, so that thousands of them leave the edge to others', async () => {
+  const waiting = 200
+  const ended = new AbortController()
+  edge.ingress.followWakes({ signal: ended.signal, onWake: () => 'held' })
+  await edge.ingress.setRoute(asleep('crowd.test'))
+  const [began, before] = [performance.now(), await turns()]
+  const answers = Array.from({ length: waiting }, () => ask(edge.edge, 'crowd.test'))
+  await until('they have waited for a while', () => performance.now() - began > 6_000)
+  const of_each_second = ((await turns()) - before) / waiting / ((performance.now() - began) / 1_000)
+  await edge.ingress.setRoute(awake('crowd.test'))
+  expect((await Promise.all(answers)).map(({ status }) => status)).toEqual(Array(waiting).fill(200))
+  // One of them is looked at 50 times a second at first, and 20 times in the next.
+  expect(of_each_second).toBeLessThan(25)
+  ended.abort()
+})

@@ -8,7 +8,11 @@ const AGAIN_MS = 1_000
 const RETRY_MS = 200
 /** A thread that asks may be ended with its client; then another request asks. */
 const ANSWER_MS = 2_000
-const POLL_MS = 20
+/**
+ * Pauses between two looks of a request that waits: a twentieth of what it has waited already, so that thousands of
+ * them cost the edge little and none is late by more than that.
+ */
+const POLL_MS = { first: 20, last: 500, share: 20 }
 
 /**
  * Holds a request of an app that sleeps, in the edge itself: nothing of it is read or copied, so that bodies,
@@ -68,7 +72,7 @@ core.register_action("wake", { "http-req" }, function(txn)
     if now >= state.next then ask_once(app, state) end
     if state.refused_at and state.refused_at >= began then return end
     if state.silent_since and now_ms() - state.silent_since >= ${PATIENCE_MS} then return end
-    core.msleep(${POLL_MS})
+    core.msleep(math.floor(math.max(${POLL_MS.first}, math.min(${POLL_MS.last}, (now_ms() - began) / ${POLL_MS.share}))))
   end
 end)
 `.trimStart()
