@@ -1,6 +1,7 @@
+import { connect, type Socket } from 'node:net'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { startApp, type TestApp } from '../platform/ingress/app.ts'
-import { ask, upgrade } from '../platform/ingress/client.ts'
+import { ask, until, upgrade } from '../platform/ingress/client.ts'
 import { openTestEdge, type TestEdge } from '../platform/ingress/edge.ts'
 
 const PROOF = 'ab'.repeat(32)
@@ -54,6 +55,25 @@ test('WebSockets pass through the platform route', async () => {
   const socket = await upgrade(edge.edge, 'dash.test')
   expect(await socket.say('hello')).toBe('platform:hello')
   socket.close()
+})
+
+test('one address has 500 requests under way at the platform at most, and is told so; others are answered', async () => {
+  const [begun, ended]: [Socket[], string[]] = [[], []]
+  for (let n = 0; n < 510; n += 1) {
+    const socket = connect({ ...edge.edge, localAddress: '127.0.0.8' })
+    begun.push(socket)
+    socket.on('error', () => undefined).on('data', (bytes: Buffer) => void ended.push(String(bytes)))
+    socket.write('GET /hold HTTP/1.1\r\nHost: dash.test\r\n\r\n')
+  }
+  await until('all of them have come', () => platform!.held() + ended.length === 510)
+  expect(platform!.held()).toBe(500)
+  for (const answer of ended) {
+    expect(answer).toMatch(/^HTTP\/1\.1 429 [^]*\r\nretry-after: 1\r\n/)
+    expect(JSON.parse(answer.split('\r\n\r\n')[1]!)).toMatchObject({ error: { code: 'RATE_LIMITED' } })
+  }
+  expect((await ask(edge.edge, 'dash.test')).status).toBe(200)
+  platform!.release()
+  for (const socket of begun) socket.destroy()
 })
 
 test("the name of the platform cannot become an app's", async () => {

@@ -1,5 +1,6 @@
 import { ALIASES_MAP, ALLOWED_MAP, RULES_MAP } from './maps.ts'
 import { COMPRESSION } from './compression.ts'
+import { renderPlatformCrowd } from './crowd.ts'
 import { renderErrorPages } from './error-pages.ts'
 import { renderForwarding } from './forwarding.ts'
 import { RULE_FIELDS, RULE_FLAGS } from './rules.ts'
@@ -18,6 +19,7 @@ export function renderApp(settings: EdgeSettings): string[] {
     ...RULED,
     ...FLAGS,
     ...renderNames(settings),
+    ...renderPlatformCrowd(settings),
     ...ANSWERS,
     ...TO_THE_APP,
   ]

@@ -3,6 +3,7 @@ import { MAINTENANCE_PAGE, PAGES } from './pages.ts'
 import { PROGRAM_FILE, renderProgram } from '../runtime/program.ts'
 import type { EdgeSettings } from '../edge-settings.ts'
 import { renderApp } from './app.ts'
+import { CROWD_GLOBAL } from './crowd.ts'
 import { renderFrontends } from './frontends.ts'
 import { HTTP3_GLOBAL } from './http3.ts'
 import { renderLogSocket, RING } from './log.ts'
@@ -52,6 +53,7 @@ const GLOBAL = [
   '  mworker-max-reloads 20',
   '  tune.bufsize 16384',
   '  tune.http.maxhdr 128',
+  CROWD_GLOBAL,
   '  ssl-default-bind-options ssl-min-ver TLSv1.2 no-tls-tickets',
   '  ssl-default-bind-ciphers ECDHE-ECDSA-AES128-GCM-SHA256:ECDHE-RSA-AES128-GCM-SHA256:ECDHE-ECDSA-AES256-GCM-SHA384:ECDHE-RSA-AES256-GCM-SHA384:ECDHE-ECDSA-CHACHA20-POLY1305:ECDHE-RSA-CHACHA20-POLY1305',
 ]

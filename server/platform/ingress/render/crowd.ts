@@ -15,16 +15,43 @@ const MOST_MULTIPLEXED = 1_000
  * beginning of an answer that nobody reads, 24 KB, which of 5,000 connections were twelve gigabytes.
  */
 const MOST_UNDER_WAY = 5_000
+/**
+ * Requests that an address has under way at Portreeve itself, WebSockets too. They are all worked on by one thread: the
+ * thousands that the edge lets through for apps held up everybody else's for seconds.
+ */
+const MOST_AT_PLATFORM = 500
 
 /** Where the edge counts: as many addresses as it has connections. */
-const TABLES = { clients: 'clients', multiplexed: 'multiplexed', requests: 'requests' }
+const TABLES = {
+  clients: 'clients',
+  multiplexed: 'multiplexed',
+  requests: 'requests',
+  platform: 'platform',
+}
 const KEY = 'src,ipmask(32,64)'
+
+/** One thing more is counted of a request than HAProxy has room for by itself. */
+export const CROWD_GLOBAL = '  tune.stick-counters 4'
 
 /** The tables themselves, which have no server. */
 export const CROWD = Object.values(TABLES).flatMap((table) => [
   `backend ${table}`,
   '  stick-table type ipv6 size 100k expire 1m store conn_cur',
 ])
+
+const fromNoProxy = (trusted_proxies: readonly string[]): string =>
+  trusted_proxies.length > 0 ? ` !{ src ${trusted_proxies.join(' ')} }` : ''
+
+/** In the words of the API, since whoever asks for Portreeve itself may be a program. */
+const TOO_MANY = JSON.stringify({
+  error: { code: 'RATE_LIMITED', message: 'Too many requests at once. Send this one again in a moment.' },
+})
+
+/** Refuses what an address asks of Portreeve itself beyond its share. */
+export const renderPlatformCrowd = ({ trusted_proxies }: Pick<EdgeSettings, 'trusted_proxies'>): string[] => [
+  `  http-request track-sc3 ${KEY} table ${TABLES.platform} if proof${fromNoProxy(trusted_proxies)}`,
+  `  http-request return status 429 content-type application/json hdr cache-control no-store hdr retry-after 1 string '${TOO_MANY}' if proof { sc_conn_cur(3,${TABLES.platform}) gt ${MOST_AT_PLATFORM} }`,
+]
 
 /**
  * Ends what one address opens beyond its share, before anything is read of it. It is looked up once for a
@@ -35,7 +62,7 @@ export function renderCrowd(
   { trusted_proxies }: Pick<EdgeSettings, 'trusted_proxies'>,
   proto: 'http' | 'https',
 ): string[] {
-  const counted = trusted_proxies.length > 0 ? ` !{ src ${trusted_proxies.join(' ')} }` : ''
+  const counted = fromNoProxy(trusted_proxies)
   const { clients, multiplexed, requests } = TABLES
   const connections = [
     `  tcp-request connection track-sc0 ${KEY} table ${clients}${counted && ` if${counted}`}`,
