@@ -426,6 +426,17 @@ describe('schedules of what an app has', () => {
     expect([await schedules(), (await show('/api/backups')).length > 0]).toEqual([[], true])
     expect(api.events().map(({ type }) => type)).toContain('backup_schedule.deleted')
   })
+  it('end at their next time where what they copy is gone and nobody told them', async () => {
+    const { db } = api.kernel
+    db.raw.pragma('foreign_keys = OFF')
+    db.sql('DELETE FROM volumes WHERE id = ?').run(id)
+    db.raw.pragma('foreign_keys = ON')
+    api.fakes.clock.advance(25 * 3_600_000)
+    await api.services.backups.schedules.pass()
+    await api.services.jobs.idle()
+    expect(await schedules()).toEqual([])
+    expect(api.events().map(({ type }) => type)).toContain('backup_schedule.deleted')
+  })
 })
 
 describe('the deletion of a volume', () => {

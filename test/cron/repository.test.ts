@@ -24,3 +24,23 @@ test('cron jobs are sorted and counted by an index alone: each may have a comman
   }
   db.close()
 })
+
+test('a slot of a job has one run, whoever begins it: the database itself takes no second one', () => {
+  const db = openMigratedDb()
+  const repository = createCronRepository(db)
+  db.raw.pragma('foreign_keys = OFF')
+  const run = (id: string, cron_job_id: string, slot: string | null) =>
+    repository.insertRun({
+      ...{ id, cron_job_id, app_id: 'app_1', project_id: 'prj_1', slot, status: 'queued', error: null },
+      ...{ trigger: slot === null ? 'manual' : 'schedule', job_id: null, created_by: null },
+      ...{ created_at: 'x', started_at: null, finished_at: null, duration_ms: null },
+    })
+  run('run_1', 'cron_1', '2026-01-01T00:00:00.000Z')
+  expect(() => run('run_2', 'cron_1', '2026-01-01T00:00:00.000Z')).toThrow('UNIQUE')
+  // Another slot, another job, and what somebody begins by hand, however often.
+  run('run_3', 'cron_1', '2026-01-02T00:00:00.000Z')
+  run('run_4', 'cron_2', '2026-01-01T00:00:00.000Z')
+  run('run_5', 'cron_1', null)
+  run('run_6', 'cron_1', null)
+  db.close()
+})
