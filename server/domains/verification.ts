@@ -72,6 +72,21 @@ function leadOf(view: ResolverView, expected: Expected): Lead {
   return ours < addresses.length ? 'mixed' : 'here'
 }
 
+/** A resolver answers for the end of an alias: without that name, its owner looks for the fault at their own. */
+function withoutAddress(
+  name: string,
+  lead: 'empty' | 'missing',
+  { aliases }: ResolverView,
+  desired: string,
+): string {
+  const end = aliases.at(-1)
+  if (end !== undefined)
+    return `${name} is an alias (CNAME) of ${end}, which ${lead === 'missing' ? 'is not in DNS (NXDOMAIN)' : 'has no addresses'}. Correct the CNAME, or put an A or AAAA record that leads to ${desired} in its place.`
+  return lead === 'empty'
+    ? `${name} has neither an A nor an AAAA record. Add one that leads to ${desired}.`
+    : `${name} is not in DNS (NXDOMAIN). Add an A or AAAA record that leads to ${desired}; new records can take a few minutes.`
+}
+
 /** One sentence about where a name leads and what to change. */
 function sentenceOf(name: string, lead: Lead, view: ResolverView, expected: Expected): string {
   const addresses = [...values(view.a), ...values(view.aaaa)]
@@ -87,9 +102,8 @@ function sentenceOf(name: string, lead: Lead, view: ResolverView, expected: Expe
     case 'proxied':
       return `${name} stands behind the proxy of ${proxyOf(addresses.find((address) => proxyOf(address))!)}, so its addresses prove nothing. Set the TXT record, or turn the proxy off.`
     case 'empty':
-      return `${name} has neither an A nor an AAAA record. Add one that leads to ${desired}.`
     case 'missing':
-      return `${name} is not in DNS (NXDOMAIN). Add an A or AAAA record that leads to ${desired}; new records can take a few minutes.`
+      return withoutAddress(name, lead, view, desired)
     case 'circle':
       return `The aliases of ${name} lead in a circle or over too many names: ${listed(view.aliases)}. Let the CNAME lead to a name that has addresses.`
     case 'unknown': {

@@ -98,6 +98,11 @@ describe('a name is not proven, and the answer says what to change', () => {
       'is not in DNS (NXDOMAIN). Add an A or AAAA record that leads to 192.0.2.10',
     ],
     ['it has no address', { TXT: ['x'] }, 'has neither an A nor an AAAA record'],
+    [
+      'the name that it is an alias of is not there',
+      { CNAME: ['typo.example.org'] },
+      'shop.example.com is an alias (CNAME) of typo.example.org, which is not in DNS (NXDOMAIN). Correct the CNAME',
+    ],
     ['it leads elsewhere', { A: ['198.51.100.7'] }, 'leads to 198.51.100.7; expected was 192.0.2.10'],
     [
       'it leads here and elsewhere',
@@ -165,6 +170,13 @@ describe('a name is not proven, and the answer says what to change', () => {
     dns.set('shop.example.com', { A: ['192.0.2.10'] })
     dns.fail('shop.example.com', 'timeout', '192.0.2.54')
     expect((await find('shop.example.com')).proven_by).toBe('address')
+  })
+  it('its alias has no addresses', async () => {
+    dns.set('shop.example.com', { CNAME: ['mail.example.org'] })
+    dns.set('mail.example.org', { TXT: ['x'] })
+    expect((await find('shop.example.com')).message).toContain(
+      'shop.example.com is an alias (CNAME) of mail.example.org, which has no addresses. Correct the CNAME',
+    )
   })
   it("its alias only ends like the base domain, and is somebody else's name", async () => {
     dns.set('shop.example.com', { CNAME: ['not-apps.example.net'] })
