@@ -105,7 +105,11 @@ export function createApps(options: AppOptions) {
   const transition = (id: string, event: AppEventName, payload: Record<string, unknown> = {}): AppStatus => {
     const row = get(id)
     const next = appMachine.next(row.status, event)
-    if (next === row.status) return next
+    if (next === row.status) {
+      // What became of the last deployment says more of an app that nothing serves than that nothing does.
+      if (next === 'failed' && typeof payload.error === 'string') repository.setLastError(id, payload.error)
+      return next
+    }
     if (!repository.setStatus(id, row.status, next, clock.iso()))
       throw conflict('The app has changed meanwhile. Try again.')
     if (next === 'running') repository.setLastError(id, null)

@@ -184,6 +184,24 @@ describe('a deployment', () => {
     expect(error.hint ?? '').not.toContain('outside of the base directory')
   })
 
+  it.each([
+    ['dies in its soak', 'fail', /soon after it went live/],
+    ['is cancelled in its soak', 'cancel', /cancelled|taken back/],
+  ])('an app whose first release %s says why nothing serves', async (_what, how, reason) => {
+    api.fakes.git.commit(URL, 'main', SERVER)
+    if (how === 'fail') api.fakes.engine.behave(() => true, { dies_after_ms: 700 })
+    const { id, latest_deployment } = (await create({ soak_seconds: 60 })).body.data
+    if (how === 'cancel') {
+      await expect.poll(async () => (await app(id)).status).toBe('running')
+      await api.as('developer').post(`/api/deployments/${latest_deployment.id}/cancel`)
+    }
+    await api.services.jobs.idle()
+    expect(await app(id)).toMatchObject({
+      status: 'failed',
+      last_error: expect.stringMatching(reason),
+    })
+  })
+
   it('gives traffic back when the new release dies in its soak', async () => {
     api.fakes.git.commit(URL, 'main', SERVER)
     const { id } = (await create()).body.data

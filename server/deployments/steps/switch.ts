@@ -47,6 +47,9 @@ export async function switchStep(context: DeployContext, step: DeployStep): Prom
 const runningNames = (stack: readonly ReleaseService[]): string[] =>
   stack.filter(({ one_off }) => !one_off).map(({ name }) => name)
 
+const NOTHING_SERVES =
+  'The release was taken back soon after it went live, and nothing older serves in its place. Deploy again.'
+
 /** Gives the app, and each public service of a stack, the names that a release needs. */
 function followNames(context: DeployContext, app_id: string, { settings }: Release): void {
   context.ports.followWeb(app_id, hasWeb(settings))
@@ -69,7 +72,7 @@ function giveBack(
   const before = context.releases.find(previous?.release_id ?? '')
   if (!before) {
     if (context.apps.get(app_id).live_deployment_id === deployment_id)
-      context.apps.transition(app_id, 'lose', { deployment_id })
+      context.apps.transition(app_id, 'lose', { deployment_id, error: NOTHING_SERVES })
     context.apps.setLive(app_id, null, null)
     return { sleeps: false }
   }
@@ -88,7 +91,10 @@ export async function undoSwitch(context: DeployContext, step: DeployStep): Prom
   await restorePrevious(context, step)
   const serving = await routeTo(context, payload.app_id, before)
   if (before && serving === 0 && !sleeps)
-    context.apps.transition(payload.app_id, 'lose', { deployment_id: payload.deployment_id })
+    context.apps.transition(payload.app_id, 'lose', {
+      deployment_id: payload.deployment_id,
+      error: NOTHING_SERVES,
+    })
   state.switched = false
   context.logs.append(payload.deployment_id, 'switch', 'system', sayBack(serving, sleeps))
 }
