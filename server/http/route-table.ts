@@ -39,13 +39,13 @@ export function createRouteTable(routes: readonly ServedRoute[]): RouteTable {
     at.methods.add(route.method.toUpperCase())
     if (route.method === 'get') at.methods.add('HEAD')
   }
-  const collect = (at: Node | undefined, segments: readonly string[], depth: number): string[] => {
-    if (!at) return []
-    if (depth === segments.length) return [...at.methods]
-    return [
-      ...collect(at.fixed.get(segments[depth]!), segments, depth + 1),
-      ...collect(at.any, segments, depth + 1),
-    ]
+  return {
+    methods(segments) {
+      let at: Node | undefined = root
+      // As the library goes: a name that is written in a route is no id of another. Where it finds no more behind the
+      // name it serves the page, and where the method is another's, the endpoint without its id.
+      for (const segment of segments) at = at?.fixed.get(segment) ?? at?.any
+      return [...(at?.methods ?? [])].sort()
+    },
   }
-  return { methods: (segments) => [...new Set(collect(root, segments, 0))].sort() }
 }

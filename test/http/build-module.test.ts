@@ -92,13 +92,16 @@ describe('the API document of a build', () => {
 describe('the methods of a path', () => {
   const table = createRouteTable([
     { path: '/api/certificates/:id', method: 'get' },
+    { path: '/api/certificates/:id/renew', method: 'post' },
     { path: '/api/certificates/csr', method: 'post' },
     { path: '/api/apps/:id/env/:key', method: 'put' },
     { path: '/api/openapi.json', method: 'get' },
   ])
   it.each([
     ['/api/certificates/crt_1', ['GET', 'HEAD']],
-    ['/api/certificates/csr', ['GET', 'HEAD', 'POST']],
+    ['/api/certificates/csr', ['POST']],
+    ['/api/certificates/crt_1/renew', ['POST']],
+    ['/api/certificates/csr/renew', []],
     ['/api/apps/a/env/B', ['PUT']],
     ['/api/apps/a/env', []],
     ['/api/openapi.json/', ['GET', 'HEAD']],
