@@ -1,5 +1,5 @@
 import { type H3Event, send, setResponseHeader, setResponseStatus } from 'h3'
-import { ApiError, notFound } from '#server/kernel/errors'
+import { ApiError, notFound, starting } from '#server/kernel/errors'
 import { createLog } from '#server/kernel/log'
 import type { HttpPorts } from './context.ts'
 import { allowOrigin, answerPreflight } from './cors.ts'
@@ -42,8 +42,7 @@ export function createEntrance(routes: readonly ServedRoute[]): (event: H3Event)
       setResponseHeader(event, 'Allow', allowed.join(', '))
       throw new ApiError('METHOD_NOT_ALLOWED', `This path accepts ${allowed.join(', ')}.`)
     }
-    if (inApi && !event.context.services)
-      throw new ApiError('UNAVAILABLE', 'Portreeve is starting. Try again in a moment.', undefined, 1)
+    if (inApi && !event.context.services) throw starting()
   }
 }
 

@@ -2,14 +2,15 @@ import type { IncomingMessage } from 'node:http'
 import type { Socket } from 'node:net'
 import type { Hooks, Peer as SocketPeer } from 'crossws'
 import type { Actor, Credentials } from '#server/kernel/access'
-import { ApiError } from '#server/kernel/errors'
+import { ApiError, starting } from '#server/kernel/errors'
 import { newId } from '#server/kernel/ids'
+import { createLog } from '#server/kernel/log'
 import { own } from '#server/kernel/own'
 import { createPace } from '#server/kernel/pace'
 import { createFrameMeter } from '#server/realtime/frame-meter'
 import { CLOSE, type Peer, type Realtime } from '#server/realtime/realtime'
 import type { HttpPorts, RequestFacts } from './context.ts'
-import { toErrorAnswer } from './errors.ts'
+import { SECURITY_HEADERS, toErrorAnswer } from './errors.ts'
 import { plainAddress } from './request.ts'
 import { readSession } from './session-cookie.ts'
 
@@ -79,6 +80,10 @@ function credentialsOf(
   }
 }
 
+const PLAIN_HEADERS = Object.fromEntries(
+  Object.entries(SECURITY_HEADERS).filter(([, value]) => encodeURIComponent(value) === value),
+)
+
 /** What the library sends of a `Response`, which is not made of one: that, too, would load `fetch`. */
 const responseOf = (
   status: number,
@@ -90,14 +95,13 @@ const responseOf = (
 }
 
 /**
- * The envelope of an error as the answer to an upgrade. Without a content type, because the library would encode it
- * beyond recognition.
+ * The envelope of an error as the answer to an upgrade, with those headers of other answers that the library sends as
+ * they are: a content type and a policy it would encode beyond recognition.
  */
 export function refusal(error: unknown, request_id: string, log: HttpPorts['http']['log']): Response {
-  const answer = toErrorAnswer(error, request_id, log)
-  return responseOf(answer.status, { 'X-Request-Id': request_id, Connection: 'close' }, [
-    Buffer.from(JSON.stringify(answer.body)),
-  ])
+  const { status, body, headers } = toErrorAnswer(error, request_id, log)
+  const sent = { ...PLAIN_HEADERS, ...headers, 'X-Request-Id': request_id, Connection: 'close' }
+  return responseOf(status, sent, [Buffer.from(JSON.stringify(body))])
 }
 
 async function admit(upgrade: Upgrade, parts: WebSocketParts): Promise<Response | undefined> {
@@ -201,7 +205,7 @@ export function createWebSocketHooks(running: () => WebSocketParts | undefined):
   return {
     upgrade(request) {
       const parts = running()
-      if (!parts) return responseOf(503, { Connection: 'close' }, [])
+      if (!parts) return refusal(starting(), newId('req'), createLog('text', 'error'))
       return admit(request as unknown as Upgrade, parts)
     },
     open(socket) {

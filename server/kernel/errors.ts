@@ -86,6 +86,8 @@ export const forbidden = (message = 'Your role does not allow this.') => new Api
 export function invalid(path: string, message: string): ApiError {
   return new ApiError('VALIDATION_ERROR', `${path}: ${message}`, [{ path, message }])
 }
+export const starting = () =>
+  new ApiError('UNAVAILABLE', 'Portreeve is starting. Try again in a moment.', undefined, 1)
 export const engineUnavailable = () =>
   new ApiError(
     'ENGINE_UNAVAILABLE',

@@ -2,6 +2,7 @@ import { createServer, type Server } from 'node:http'
 import { type AddressInfo, connect } from 'node:net'
 import wsAdapter from 'crossws/adapters/node'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { ApiError } from '#server/kernel/errors'
 import { createSocketOptions } from '#server/http/socket-options'
 import { createWebSocketHooks } from '#server/http/websocket'
 import { createTestApi, type TestApi } from '#test/support/api'
@@ -119,6 +120,28 @@ describe('opening the WebSocket', () => {
     const answer = await upgrade('/api/ws', headers as Record<string, string>)
     expect([401, 403]).toContain(statusOf(answer))
     expect(answer).toContain('"error":{"code":')
+  })
+  it('is refused with the headers of every other answer: nothing keeps it, and it says when to come again', async () => {
+    meanwhile = () => {
+      throw new ApiError('RATE_LIMITED', 'Too many connections are open.', undefined, 10)
+    }
+    const answer = await upgrade('/api/ws', { authorization: `Bearer ${token}` }).finally(
+      () => (meanwhile = () => undefined),
+    )
+    expect(statusOf(answer)).toBe(429)
+    const refusals = [answer, await upgrade('/api/ws'), await upgrade('/api/nothing')]
+    for (const one of refusals) {
+      expect(one).toMatch(/^X-Request-Id: req_\w+\r$/m)
+      expect(one).toMatch(/^Cache-Control: no-store\r$/m)
+      expect(one).toMatch(/^X-Content-Type-Options: nosniff\r$/m)
+    }
+    expect(refusals[0]).toMatch(/^Retry-After: 10\r$/m)
+    expect(refusals[1]).toMatch(/^WWW-Authenticate: Bearer\r$/m)
+  })
+  it('says so while Portreeve starts', async () => {
+    const refused = await createWebSocketHooks(() => undefined).upgrade!({} as never)
+    expect(refused).toMatchObject({ status: 503 })
+    expect([...(refused as Response).headers]).toContainEqual(['Retry-After', '1'])
   })
   it('is refused to a cookie that another site sends, or that comes without an origin', async () => {
     const foreign = await upgrade('/api/ws', { cookie, origin: 'https://evil.example' })
