@@ -62,9 +62,12 @@ const AFTER: Record<keyof typeof PERIODS, (day: string, count: number) => number
   yearly: (day, count) => Date.UTC(Number(day.slice(0, 4)) + count, 0),
 }
 
+/** The end of the years that are written with four digits. */
+const LAST_MS = Date.UTC(10_000, 0) - 1
+
 /**
  * When the age of each backup alone no longer keeps it, as ISO times by id: as if one were made in every period
- * to come. Null while a rule keeps it in which age does not matter.
+ * to come. Null while a rule keeps it in which age does not matter, or for thousands of years.
  */
 export function expiries(
   newest_first: Made,
@@ -86,7 +89,9 @@ export function expiries(
         ends.push(AFTER[name](day, retention[name]))
       }
       const is_counted = retention.count !== undefined && index < retention.count
-      return [id, is_counted || ends.length === 0 ? null : new Date(Math.max(...ends)).toISOString()]
+      const end = Math.max(...ends)
+      const is_told = !is_counted && ends.length > 0 && end <= LAST_MS
+      return [id, is_told ? new Date(end).toISOString() : null]
     }),
   )
 }

@@ -19,7 +19,8 @@ function isPattern(text: string): boolean {
   const fields = text.trim().split(/\s+/)
   const next = (pattern: string) => new Cron(pattern, { paused: true, timezone: 'UTC' }).nextRun()
   try {
-    if (fields.length !== 5) return fields.length === 1 && next(text.trim()) !== null
+    // A single moment has one field as well; a date would run once and never again.
+    if (fields.length !== 5) return /^\s*@\w+\s*$/.test(text) && next(text.trim()) !== null
     const year = next('@yearly')!.getUTCFullYear() - 1
     return next(`0 ${fields.join(' ')} ${year}-${year + YEARS}`) !== null
   } catch {

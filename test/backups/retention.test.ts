@@ -43,6 +43,7 @@ describe('retention', () => {
     expect(ends({ count: 3 })).toEqual(Array.from({ length: 20 }, () => null))
     expect(ends({ days: 7 }).slice(0, 2)).toEqual(['2026-03-22', '2026-03-21'])
     expect(ends({ days: 7, count: 1 }).slice(0, 2)).toEqual([null, '2026-03-21'])
+    expect(ends({ yearly: 10_000 })[0]).toBeNull()
     const grown = ends({ daily: 7, monthly: 12 })
     expect([grown[0], grown[1], grown[15]]).toEqual(['2027-03-01', '2026-03-21', '2027-02-01'])
   })

@@ -16,6 +16,10 @@ describe('the times of a backup', () => {
     'may not be %.20j',
     (cron) => expect(faultOf(cron)).toBeDefined(),
   )
+  it.each(['2099-01-01T00:00:00Z', '2099-01-01', 'http://a:99999/'])(
+    'may not be one moment, which never comes again: %s',
+    (cron) => expect(faultOf(cron)).toMatch(/^must be a cron expression of five fields/),
+  )
   it('that never come are refused without a look at eight thousand years', () => {
     const never = Array.from({ length: 60 }, (_, minute) => `${minute} 0 30 2 *`)
     const costOf = (work: (cron: string) => void): number => {
