@@ -5,6 +5,7 @@ import { createExpansionMeter } from './dockerfile-expansion.ts'
 import { type Extent, outsideHeredocs } from './dockerfile-heredocs.ts'
 import { type Naming, type Read, stagesIn, waysThrough } from './dockerfile-stages.ts'
 import { isPassedOver, readingsOf, type Words } from './dockerfile-words.ts'
+import { riskyMount } from './mount-names.ts'
 
 /**
  * What the engine itself would fetch for a Dockerfile: it does so from this machine's own network,
@@ -19,6 +20,8 @@ export interface DockerfileSources {
   unclear: string[]
   /** Whether a step mounts a folder of a cache, and not all of it. */
   mounts_part_of_cache: boolean
+  /** Where a step mounts something under a name that older builders may remove from the server. */
+  risky_mount?: string
   /** The image that reads the file in place of the engine. */
   frontend?: string
   /**
@@ -251,6 +254,7 @@ export function dockerfileSources(
   // A builder without cache mounts gets another text.
   const texts = new Set([text, withoutCacheMounts(text)])
   const found = [...texts].map((one) => readText(one, escape, build_args))
+  const risky_mount = found.map((one) => one.risky_mount).find((place) => place !== undefined)
   const all = (key: 'addresses' | 'images' | 'unclear') => [...new Set(found.flatMap((one) => one[key]))]
   return {
     addresses: all('addresses'),
@@ -258,6 +262,7 @@ export function dockerfileSources(
     unclear: all('unclear'),
     is_overgrown: found.some((one) => one.is_overgrown),
     mounts_part_of_cache: found.some((one) => one.mounts_part_of_cache),
+    ...(risky_mount === undefined ? {} : { risky_mount }),
     ...(syntax ? { frontend: syntax } : {}),
     text,
   }
@@ -275,7 +280,7 @@ function readText(
     unclear: [] as string[],
     is_overgrown,
     mounts_part_of_cache: false,
-  }
+  } as Omit<DockerfileSources, 'frontend' | 'text'>
   const parsed = parse(text)
   const isStage = stagesIn(read, parsed)
   const found = [...read, ...parsed].flatMap((one) =>
@@ -295,6 +300,7 @@ function readText(
     if (where.name === 'FROM' && words[0]) image(words[0], where)
     for (const flag of flags) for (const word of imagesOfFlag(flag)) image(word, where)
     sources.mounts_part_of_cache ||= flags.some(isPartOfCache)
+    for (const flag of flags) sources.risky_mount ??= riskyMount(flag)
     if (where.name !== 'ADD') continue
     for (const word of words.length > 1 ? words.slice(0, -1) : words) {
       const kind = judged(word, textsOfAdded)

@@ -9,6 +9,7 @@ import { OutboundError, type OutboundPolicy } from '#server/platform/outbound/ou
 import { parseChallenge } from '#server/platform/outbound/challenge'
 import { readDockerfile } from './dockerfile-apart.ts'
 import type { DockerfileSources } from './dockerfile-sources.ts'
+import { removesByPath } from './mount-names.ts'
 
 /** Reads Dockerfiles of users; another frontend could fetch whatever it likes. */
 const FRONTEND = /^(?:docker\.io\/)?docker\/dockerfile(?:-upstream)?(?::[\w.-]+)?(?:@sha256:[0-9a-f]{64})?$/
@@ -49,7 +50,7 @@ export interface SourceCheckOptions {
   signal: AbortSignal
 }
 export interface SourceGuardParts {
-  engine: Pick<Engine, 'findImage' | 'pullImage'>
+  engine: Pick<Engine, 'findImage' | 'pullImage' | 'version'>
   policy: OutboundPolicy
   client: GuardedClient
   /** Keeps the engine's own process from what is not public; without it, what cannot be checked is refused. */
@@ -166,6 +167,15 @@ export function createSourceGuard({ engine, policy, client, egress, registryAuth
       )
   }
 
+  async function checkMount(place: string, signal: AbortSignal): Promise<void> {
+    const { version } = await engine.version(signal)
+    if (removesByPath(version))
+      throw refused(
+        `The Dockerfile mounts something at ${place.slice(0, 200)}: the builder of the engine here (${version}) can be led to remove what has such a name from the server.`,
+        'Use a usual name for what is mounted, such as .cache, cache or package.json, written without a variable; engines from 24.0.9 and 25.0.2 on take any.',
+      )
+  }
+
   return {
     async checkDockerfile(dockerfile: string, options: SourceCheckOptions): Promise<CheckedDockerfile> {
       const { build_args, signal } = options
@@ -183,6 +193,7 @@ export function createSourceGuard({ engine, policy, client, egress, registryAuth
           'The Dockerfile mounts a folder of a cache, which builders let lead out of it to files of this server.',
           'Remove source from the cache mount, and name the folder in the command.',
         )
+      if (sources.risky_mount !== undefined) await checkMount(sources.risky_mount, signal)
       if (sources.is_overgrown)
         throw refused(
           'The Dockerfile has so many variables, stages, images or ports, or such long words, that the builder would work on them for minutes.',

@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, it } from 'vitest'
 import { createSourceGuard } from '#server/builds/source-guard'
-import { EngineError, type Image } from '#server/platform/engine/engine'
+import { EngineError, type EngineVersion, type Image } from '#server/platform/engine/engine'
 import { createOutboundPolicy } from '#server/platform/outbound/policy'
 import { fakeEgress } from '#test/support/fake-egress'
 
@@ -16,8 +16,10 @@ const NAMES: Record<string, string> = {
 let here: Record<string, Partial<Image>>
 let pulled: string[]
 let challenge: string
+let version: string
 beforeEach(() => {
   here = {}
+  version = '20.10.24+dfsg1'
   pulled = []
   challenge = 'Bearer realm="https://auth.docker.io/token",service="registry.docker.io"'
 })
@@ -28,6 +30,7 @@ const image = (more: Partial<Image> = {}): Image =>
 function guard(filtered = false) {
   return createSourceGuard({
     engine: {
+      version: async () => ({ version }) as EngineVersion,
       findImage: async (name) => here[name] && image({ tags: [name], ...here[name] }),
       async pullImage(name) {
         pulled.push(name)
@@ -104,9 +107,15 @@ describe('a Dockerfile is refused, whatever keeps the engine besides', () => {
       await expect(mounting('--mount=type=cache,target=/x,source=d')).rejects.toMatchObject(
         refusal(/mounts a folder of a cache/),
       )
-      await expect(mounting('--mount=type=cache,target=/x')).resolves.toBeDefined()
+      await expect(mounting('--mount=type=cache,target=/cache')).resolves.toBeDefined()
     },
   )
+  it('that mounts under the name of a socket, where the builder removes what it made for a mount by its path', async () => {
+    const mounting = `FROM scratch AS a\nRUN --mount=type=cache,target=/cache --mount=type=tmpfs,"dst=/x/docker.sock" true`
+    await expect(check(mounting)).rejects.toMatchObject(refusal(/mounts something at \/x\/docker\.sock/))
+    version = '25.0.2'
+    await expect(check(mounting)).resolves.toBeDefined()
+  })
   it('whose variables name one another until the builder works on them for minutes', async () => {
     const lines = ['A', 'B', 'C', 'D'].map((name, at, all) => `ENV ${name}=${`$${all[at - 1]}`.repeat(40)}`)
     await expect(check(`FROM scratch\nENV undefined=xxxxxxxx\n${lines.join('\n')}`)).rejects.toMatchObject(
