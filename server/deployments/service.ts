@@ -211,7 +211,7 @@ export function createDeployments({ parts, db, events, jobs, audit, ports }: Dep
       const name = `${newId('dep')}.tar.gz`
       await receive(context.uploads_directory, name, stream, content_length)
       try {
-        const queued = db.tx(() => view(enqueue(row, 'manual', { upload: name }, actor)))
+        const queued = db.tx(() => view(enqueue(row, triggerOf(actor), { upload: name }, actor)))
         pruneArchives(repository, context.uploads_directory, app_id)
         return queued
       } catch (error) {

@@ -24,9 +24,9 @@ async function archive(): Promise<Buffer> {
   packed.finalize()
   return gzipSync(await buffer(packed))
 }
-const send = (raw: Buffer) =>
+const send = (raw: Buffer, as: 'developer' | 'deploy_key' = 'developer') =>
   api.request('POST', `/api/apps/${app_id}/upload`, {
-    as: 'developer',
+    as,
     raw,
     headers: { 'content-type': 'application/gzip' },
   })
@@ -107,4 +107,11 @@ it.each([
   await latest()
   const { status, body: answer } = await api.as('developer').post(`/api/apps/${app_id}/deploy`, body)
   expect([status, answer.error?.details?.[0].path]).toEqual([422, field])
+})
+
+it('what a program sends with an API key is told from what a person sends', async () => {
+  await send(await archive())
+  expect(await latest()).toMatchObject({ trigger: 'manual' })
+  await send(await archive(), 'deploy_key')
+  expect(await latest()).toMatchObject({ number: 2, trigger: 'api', status: 'live' })
 })
