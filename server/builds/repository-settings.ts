@@ -30,11 +30,11 @@ export const PortreeveJson = v.strictObject({
   dockerfile_path: v.optional(v.pipe(v.string(), v.maxLength(400))),
   /** Port the app listens on. */
   port: v.optional(Port),
-  /** How readiness is probed: an HTTP path that answers below 400, or a TCP connection. */
+  /** How readiness is probed: an HTTP path that answers below 400, or a TCP connection. A path alone is the first. */
   health_check: v.optional(
     v.variant('type', [
       v.strictObject({
-        type: v.literal('http'),
+        type: v.optional(v.literal('http'), 'http'),
         path: v.pipe(v.string(), v.regex(/^\/[^\s#]{0,500}$/)),
       }),
       v.strictObject({ type: v.literal('tcp') }),
