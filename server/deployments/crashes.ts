@@ -19,9 +19,16 @@ const RECOVERED_MS = 30_000
 
 /** What an app is called by how its instances fare; nothing when it keeps its name. */
 export type Verdict =
-  | { event: 'crash'; exit_code: number | null; oom_killed: boolean }
+  | { event: 'crash'; exit_code: number | null; oom_killed: boolean; error: string }
   | { event: 'recover' }
   | undefined
+
+function reasonOf(exit_code: number | null, oom_killed: boolean): string {
+  if (oom_killed)
+    return 'Nothing of the app serves: it uses more memory than its limit, and is started again and again. Raise limits.memory_bytes, or make it use less.'
+  const code = exit_code === null ? '' : ` with exit code ${exit_code}`
+  return `Nothing of the app serves: it ends${code}, and is started again and again. Look at its log.`
+}
 
 /**
  * Tells apps that are crashed from those of which an instance ended: counts how often each instance was
@@ -58,7 +65,8 @@ export function createCrashes(now: () => number) {
       if (instances.length === 0) return undefined
       if (status === 'running' && instances.every(isDown)) {
         const worst = instances.find(({ state }) => state !== 'running') ?? instances[0]!
-        return { event: 'crash', exit_code: worst.exit_code ?? null, oom_killed: worst.oom_killed }
+        const { exit_code = null, oom_killed } = worst
+        return { event: 'crash', exit_code, oom_killed, error: reasonOf(exit_code, oom_killed) }
       }
       return status === 'crashed' && instances.some(isBack) ? { event: 'recover' } : undefined
     },

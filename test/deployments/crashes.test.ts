@@ -49,6 +49,7 @@ describe('an app', () => {
       event: 'crash',
       exit_code: 137,
       oom_killed: true,
+      error: expect.stringContaining('memory'),
     })
   })
 

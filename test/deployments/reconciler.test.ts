@@ -166,6 +166,8 @@ describe('how an app is called', () => {
       1,
       1,
     ])
+    const { last_error } = (await api.as('viewer').get(`/api/apps/${id}`)).body.data
+    expect(last_error).toMatch(/^Nothing of the app serves: it ends.* Look at its log\.$/)
   })
 
   it('is running while another replica answers, however often the first one ends', async () => {
