@@ -23,6 +23,15 @@ const DESCRIPTION = `Portreeve hosts apps on your own servers: give it a Git URL
 **Long work** answers at once with the resource in its starting state and goes on in the background; follow it over \`GET /api/ws\`.
 **Idempotency-Key** on POST makes a retry safe: the same key and body within 24 hours return the first answer, unless it held a secret, is larger than 64 KiB, or came after too many others: then it is a 409 that says so.`
 
+/** What an upgrade is refused with. */
+const REFUSALS = byStatus([
+  'BAD_REQUEST',
+  'UNAUTHORIZED',
+  'CSRF_INVALID',
+  'PASSWORD_CHANGE_REQUIRED',
+  'RATE_LIMITED',
+  'UNAVAILABLE',
+])
 const WEBSOCKET: JsonSchema = {
   operationId: 'openWebSocket',
   summary: 'Open the WebSocket',
@@ -48,8 +57,13 @@ Send \`{ "type": "input", "channel", "data": { "text" } }\` and \`{ "type": "res
   ],
   responses: {
     101: { description: 'The connection is a WebSocket now.' },
-    401: { $ref: '#/components/responses/UNAUTHORIZED' },
-    403: { $ref: '#/components/responses/CSRF_INVALID' },
+    ...Object.fromEntries(
+      [...REFUSALS].map(([status, codes]) => [
+        status,
+        { $ref: `#/components/responses/${responseName(codes)}` },
+      ]),
+    ),
+    // Checkers ask for a success beside 101, or for this.
     default: { $ref: '#/components/responses/BAD_REQUEST' },
   },
 }
@@ -135,7 +149,7 @@ export function buildDocument(endpoints: readonly DocumentedEndpoint[], facts: D
   const { tags, tagOf } = createTags(facts.tags)
   const paths: Record<string, JsonSchema> = { '/api/ws': { get: WEBSOCKET } }
   const responses: Record<string, JsonSchema> = Object.fromEntries(
-    (['UNAUTHORIZED', 'CSRF_INVALID', 'BAD_REQUEST'] as const).map((code) => [code, errorResponse([code])]),
+    [...REFUSALS.values()].map((codes) => [responseName(codes), errorResponse(codes)]),
   )
   for (const endpoint of sorted) {
     const path = endpoint.path.replace(/:(\w+)/g, '{$1}')

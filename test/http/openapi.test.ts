@@ -78,6 +78,23 @@ describe('the OpenAPI document', () => {
       { code: 'BAD_REQUEST', message: 'Open this path as a WebSocket.' },
     ])
   })
+  it('has every code that an upgrade is refused with at its status', () => {
+    const { responses } = document.paths['/api/ws'].get
+    const codes = Object.entries<any>(responses).flatMap(([status, { $ref }]) => {
+      const { content } = document.components.responses[$ref?.split('/').at(-1)] ?? {}
+      const found = content?.['application/json'].schema.properties.error.properties.code.enum ?? []
+      return found.map((code: string) => `${status} ${code}`)
+    })
+    expect(codes.sort()).toEqual([
+      '400 BAD_REQUEST',
+      '401 UNAUTHORIZED',
+      '403 CSRF_INVALID',
+      '403 PASSWORD_CHANGE_REQUIRED',
+      '429 RATE_LIMITED',
+      '503 UNAVAILABLE',
+      'default BAD_REQUEST',
+    ])
+  })
   it('needs an account', async () => {
     expect((await api.request('GET', '/api/openapi.json')).status).toBe(401)
     expect(
