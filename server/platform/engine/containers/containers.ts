@@ -13,6 +13,8 @@ import {
   withoutForeign,
 } from '../labels.ts'
 import type { LayerLimit } from './layer-limit.ts'
+import { createPlaces, type MountPoint } from './places.ts'
+import { createStartGate } from '../start-gate.ts'
 import { MAIN_PROCESS } from '../workload.ts'
 
 /** What we read of an inspected container. */
@@ -30,6 +32,7 @@ export interface ContainerInfo {
     FinishedAt: string
   }
   Config: { Labels: Record<string, string> | null; Tty: boolean; User?: string }
+  Mounts?: MountPoint[] | null
   HostConfig: Partial<Record<keyof Caps, number | null>> & { NetworkMode?: string }
   NetworkSettings: {
     Networks: Record<string, { IPAddress?: string; IPAMConfig?: { IPv4Address?: string } | null }> | null
@@ -64,6 +67,7 @@ const NO_CHECK: ContainerBody['Healthcheck'] = { Test: ['NONE'] }
 /** Single containers: the calls that everything else is made of. */
 export function createContainers(connection: Connection, scope: LabelScope, layers: LayerLimit) {
   const path = (id: string, verb = '') => `/containers/${encodeURIComponent(id)}${verb}`
+  const gate = createStartGate()
 
   const find = (id: string, signal?: AbortSignal) =>
     connection.call<ContainerInfo | undefined>({ path: path(id, '/json'), accept: [404], signal })
@@ -93,37 +97,43 @@ export function createContainers(connection: Connection, scope: LabelScope, laye
     }
   }
 
+  async function create(name: string, body: ContainerBody, signal?: AbortSignal): Promise<string> {
+    const answer = await layers.within((option) =>
+      connection.call<{ Id: string }>({
+        method: 'POST',
+        path: '/containers/create',
+        query: { name },
+        body: {
+          ...body,
+          Labels: { ...NOTHING_INHERITED, ...body.Labels },
+          Healthcheck: NO_CHECK,
+          HostConfig: { ...body.HostConfig, ...option },
+        } satisfies ContainerBody,
+        signal,
+        deadline_ms: START_DEADLINE_MS,
+      }),
+    )
+    return answer.Id
+  }
+
   return {
     find,
     list,
     listInstances,
     remove,
     scope,
-    async create(name: string, body: ContainerBody, signal?: AbortSignal): Promise<string> {
-      const answer = await layers.within((option) =>
-        connection.call<{ Id: string }>({
+    create,
+    start: (id: string, signal?: AbortSignal) =>
+      gate.start(() =>
+        connection.call<void>({
           method: 'POST',
-          path: '/containers/create',
-          query: { name },
-          body: {
-            ...body,
-            Labels: { ...NOTHING_INHERITED, ...body.Labels },
-            Healthcheck: NO_CHECK,
-            HostConfig: { ...body.HostConfig, ...option },
-          } satisfies ContainerBody,
+          path: path(id, '/start'),
           signal,
           deadline_ms: START_DEADLINE_MS,
         }),
-      )
-      return answer.Id
-    },
-    start: (id: string, signal?: AbortSignal) =>
-      connection.call<void>({
-        method: 'POST',
-        path: path(id, '/start'),
-        signal,
-        deadline_ms: START_DEADLINE_MS,
-      }),
+      ),
+    /** Does what makes the engine mount the volumes of a container that was created and never ran. */
+    whileSafe: createPlaces(connection, { create, remove, scope, alone: gate.alone }).whileSafe,
     /** SIGTERM, then SIGKILL after `grace_s`. */
     stop: (id: string, grace_s: number) =>
       connection.call<void>({

@@ -33,12 +33,25 @@ export async function prepare(
   for (const network of spec.more_networks ?? []) await join(connection, id, network, signal)
   const mounts = spec.mounts ?? []
   if (mounts.length === 0) return
-  const archive = createArchive(connection, id, signal)
   const info = await containers.find(id, signal)
-  const user = await userOf(archive, info?.Config.User ?? '')
+  const name = info?.Config.User ?? ''
+  const files = mounts.filter((mount) => mount.kind === 'file')
+  if (!info || (isRoot(name) && files.length === 0)) return
+  await containers.whileSafe(
+    { info, spec },
+    () => fill(createArchive(connection, id, signal), { mounts, files, name }),
+    signal,
+  )
+}
+
+/** Gives volumes to the image's user and writes files, both by the engine's archive calls. */
+async function fill(
+  archive: Archive,
+  { mounts, files, name }: { mounts: readonly Mount[]; files: readonly FileMount[]; name: string },
+): Promise<void> {
+  const user = await userOf(archive, name)
   for (const mount of mounts)
     if (mount.kind === 'volume' && !mount.read_only && user.uid !== 0) await giveTo(archive, mount.path, user)
-  const files = mounts.filter((mount) => mount.kind === 'file')
   if (files.length === 0) return
   try {
     await writeFiles(archive, files, user)
@@ -157,10 +170,12 @@ async function beginningOf(file: AsyncIterable<Buffer>): Promise<string> {
   return truncated ? text.slice(0, text.lastIndexOf('\n') + 1) : text
 }
 
+const isRoot = (name: string): boolean => ['', 'root', '0'].includes(name.split(':')[0]!)
+
 /** The image's user in numbers: `USER` may name it, or leave out its group. */
 async function userOf(archive: Archive, name: string): Promise<User> {
   const [user = '', group] = name.split(':')
-  if (user === '' || user === 'root' || user === '0') return { uid: 0, gid: 0 }
+  if (isRoot(name)) return { uid: 0, gid: 0 }
   const rows = async (file: string) => {
     const text = await archive.beginning(file).catch((error: unknown) => {
       if (error instanceof EngineError && error.code === 'not_found') return undefined
