@@ -1,12 +1,15 @@
 import { chmod, mkdir, open, readdir, readFile, rename, rm } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 
-/** The edge's folder: small text files, each written whole or not at all. */
+/** What a file is to hold; in pieces, each made when its turn comes, where it may be of many megabytes. */
+export type FileText = string | Iterable<string>
+
+/** The edge's folder: text files, each written whole or not at all. */
 export interface EdgeFiles {
   /** Every file of the edge's configuration, by its path in the folder. */
   readAll(): Promise<Map<string, string>>
-  /** Puts files in place one by one; each survives a power cut right after. */
-  write(files: ReadonlyMap<string, string>): Promise<void>
+  /** Puts files in place one by one; each survives a power cut right after. Others are served between pieces. */
+  write(files: ReadonlyMap<string, FileText>): Promise<void>
   remove(paths: Iterable<string>): Promise<void>
   read(path: string): Promise<string>
 }
@@ -48,10 +51,10 @@ export async function openEdgeFiles(directory: string): Promise<EdgeFiles> {
   }
 }
 
-async function replaceFile(path: string, text: string): Promise<void> {
+async function replaceFile(path: string, text: FileText): Promise<void> {
   const file = await open(`${path}${IN_PROGRESS}`, 'w', 0o600)
   try {
-    await file.writeFile(text)
+    for (const piece of typeof text === 'string' ? [text] : text) await file.writeFile(piece)
     await file.datasync()
   } finally {
     await file.close()

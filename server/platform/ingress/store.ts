@@ -6,7 +6,7 @@ import {
   renderCertificateList,
   type StoredCertificate,
 } from './certificates.ts'
-import { openEdgeFiles } from './files.ts'
+import { type FileText, openEdgeFiles } from './files.ts'
 import type { Route } from './ingress.ts'
 import { IngressError } from './ingress.ts'
 import { CHALLENGES_MAP, hostEntries, routeWord, ruleEntries, type MapEntry } from './render/maps.ts'
@@ -16,7 +16,7 @@ import {
   parseShard,
   renderChallenges,
   renderIngress,
-  renderMap,
+  renderMapPieces,
   renderShard,
   SHARD_SIZE,
   shardOf,
@@ -129,8 +129,8 @@ export async function openEdgeStore({
     return new Map([...shards].map((shard) => [shardPath(shard), renderShard(shard, { pool_size, routes })]))
   }
 
-  /** Changes the entries of maps; returns the maps that have become others, as files. */
-  function changeMaps(entries: Iterable<readonly [string, string | undefined]>): Map<string, string> {
+  /** Changes the entries of maps; returns the maps that have become others, as files to be written once. */
+  function changeMaps(entries: Iterable<readonly [string, string | undefined]>): Map<string, FileText> {
     const dirty = new Set<string>()
     for (const [entry, value] of entries) {
       const [path, key] = splitEntry(entry)
@@ -140,7 +140,7 @@ export async function openEdgeStore({
       else map.set(key, value)
       dirty.add(path)
     }
-    return new Map([...dirty].map((path) => [path, renderMap(maps.get(path) ?? [])]))
+    return new Map([...dirty].map((path) => [path, renderMapPieces(maps.get(path) ?? [])]))
   }
 
   return {
@@ -173,7 +173,7 @@ export async function openEdgeStore({
       }
     },
     async put(changes, pool_size = table.pool_size) {
-      const rendered = renderChanges(changes, pool_size)
+      const rendered = new Map<string, FileText>(renderChanges(changes, pool_size))
       for (const [path, text] of changeMaps(entriesAfter(table, changes))) rendered.set(path, text)
       await files.write(rendered)
       table.pool_size = pool_size

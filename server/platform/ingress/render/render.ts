@@ -119,10 +119,21 @@ export function parseShard(text: string): { backends: number; routes: Map<number
 export const renderChallenges = (challenges: ReadonlyMap<string, string>): string => renderMap(challenges)
 
 /** A file that a map is read from. */
-export function renderMap(entries: Iterable<readonly [string, string]>): string {
+export const renderMap = (entries: Iterable<readonly [string, string]>): string =>
+  [...renderMapPieces(entries)].join('')
+
+const PIECE = 65_536
+
+/** The same in pieces: pages and redirects of many apps are many megabytes, and one change writes all of them. */
+export function* renderMapPieces(entries: Iterable<readonly [string, string]>): Generator<string> {
   let text = ''
-  for (const [key, value] of entries) text += `${key} ${value}\n`
-  return text
+  for (const [key, value] of entries) {
+    text += `${key} ${value}\n`
+    if (text.length < PIECE) continue
+    yield text
+    text = ''
+  }
+  yield text
 }
 
 /** All entries of the maps of routes, by map. */
