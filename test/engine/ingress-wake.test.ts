@@ -79,6 +79,27 @@ test.each(['//evil.test/x', '/\\evil.test/x'])('%s, sent there so, leads to no o
   expect(new URL(headers.location!, 'http://slashes.test/').pathname).toBe(path.replace('\\', '/'))
 })
 
+test('a request whose body is refused wakes nobody', async () => {
+  const ended = new AbortController()
+  const woken: string[] = []
+  edge.ingress.followWakes({
+    signal: ended.signal,
+    onWake(app_id) {
+      woken.push(app_id)
+      return 'refused'
+    },
+  })
+  await edge.ingress.setRoute({ ...asleep('limited.test'), body_limit_bytes: 10 })
+  const send = async (headers: Record<string, string>, body?: Buffer) =>
+    (await ask(edge.edge, 'limited.test', { method: 'POST', headers, body })).status
+  expect(await send({ 'content-length': '11' }, Buffer.alloc(11))).toBe(413)
+  expect(await send({ 'transfer-encoding': 'chunked' }, Buffer.alloc(5))).toBe(411)
+  expect(woken).toEqual([])
+  expect(await send({ 'content-length': '10' }, Buffer.alloc(10))).toBe(503)
+  expect(woken).toEqual(['app_limited.test'])
+  ended.abort()
+})
+
 /** How often the edge has begun to work on something. */
 const turns = async (): Promise<number> =>
   Number(/^tasksw: (\d+)/m.exec(await masterCli().run(['show activity']))?.[1])

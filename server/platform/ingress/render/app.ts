@@ -97,9 +97,6 @@ const ANSWERS = [
   '  http-request auth realm Restricted if basic_auth !{ req.hdr(authorization),hmac(sha256,txn.salt),hex,strcmp(txn.digest) eq 0 }',
   '  http-request del-header authorization if basic_auth',
   '  http-request lua.redirect if redirects',
-  // Behind everything that could refuse the request: who may not ask wakes nobody.
-  '  http-request lua.wake if asleep { nbsrv eq 0 }',
-  '  http-request return status 503 default-errorfiles if { nbsrv eq 0 }',
   '  http-request return status 411 content-type text/plain string "The size of the body must be stated." if body_limit { req.hdr(transfer-encoding) -m found }',
   // Over HTTP/2 and 3 nothing is said about a body of unknown size; only a request whose end is here has none.
   '  http-request return status 411 content-type text/plain string "The size of the body must be stated." if body_limit !{ req.hdr(content-length) -m found } !{ internal.htx.has_eom }',
@@ -108,6 +105,9 @@ const ANSWERS = [
   // body over HTTP/2 that arrived at once, only its first buffer is counted.
   '  http-request return status 413 default-errorfiles if body_limit { req.hdr_val(content-length),sub(txn.limit) gt 0 }',
   '  http-request return status 413 default-errorfiles if body_limit { req.body_size,sub(txn.limit) gt 0 }',
+  // Behind everything that could refuse the request: who may not ask wakes nobody.
+  '  http-request lua.wake if asleep { nbsrv eq 0 }',
+  '  http-request return status 503 default-errorfiles if { nbsrv eq 0 }',
 ]
 
 /**
