@@ -24,6 +24,7 @@ const STREAMS = 100
 const MULTIPLEXED = 1_000
 /** Handshakes of HTTP/3 that are under way. */
 const HANDSHAKES = 1_000
+const FEW = 20
 
 let edge: TestEdge
 let app: TestApp
@@ -104,13 +105,14 @@ test('handshakes of HTTP/3 that nobody ends take few places, whoever begins them
   if (!stdout.includes('+QUIC')) return
   const cli = createMasterCli(join(edge.directory, 'run/master.sock'))
   const open = async () => Number(/^CurrConns: (\d+)/m.exec(await cli.run(['show info']))?.[1])
-  await poll(async () => (await open()) === 0, 40_000)
+  // Those of other tests that are kept for another request.
+  await poll(async () => (await open()) < FEW, 40_000)
   const handshakes = await beginHandshakes(edge.https, 'app.test', '127.0.0.7')
   try {
     await handshakes.begin(2 * HANDSHAKES)
     // As many as there is room for, unless the first have ended before the last began.
     await poll(() => handshakes.answered() >= HANDSHAKES, 40_000)
-    expect(await open()).toBeLessThanOrEqual(HANDSHAKES)
+    expect(await open()).toBeLessThan(HANDSHAKES + FEW)
     expect(await ask('127.0.0.3')).toBe('HTTP/1.1 200 OK')
     expect((await openHttp2('127.0.0.3')).destroyed).toBe(false)
   } finally {
