@@ -32,6 +32,8 @@ export const ALLOWED_KEYS = new Set([
   'HostConfig.Mounts.Source',
   'HostConfig.Mounts.Target',
   'HostConfig.Mounts.ReadOnly',
+  'HostConfig.Mounts.VolumeOptions',
+  'HostConfig.Mounts.VolumeOptions.NoCopy',
   'HostConfig.PortBindings',
   'HostConfig.PortBindings.*',
   'HostConfig.PortBindings.*.HostPort',

@@ -69,11 +69,13 @@ export interface ContainerBody {
 }
 
 /** A volume by its name: no driver, no driver options, no path of the host. */
-interface VolumeMount {
+export interface VolumeMount {
   Type: 'volume'
   Source: string
   Target: string
   ReadOnly: boolean
+  /** Set by `fresh-volumes.ts` alone, and no part of a container's fingerprint. */
+  VolumeOptions?: { NoCopy: true }
 }
 
 /** Labels and address that tell one container of a release from another. */

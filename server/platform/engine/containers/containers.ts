@@ -13,6 +13,7 @@ import {
   withoutForeign,
 } from '../labels.ts'
 import type { LayerLimit } from './layer-limit.ts'
+import { createFreshVolumes } from './fresh-volumes.ts'
 import { createPlaces, type MountPoint } from './places.ts'
 import { createStartGate } from '../start-gate.ts'
 import { MAIN_PROCESS } from '../workload.ts'
@@ -68,6 +69,7 @@ const NO_CHECK: ContainerBody['Healthcheck'] = { Test: ['NONE'] }
 export function createContainers(connection: Connection, scope: LabelScope, layers: LayerLimit) {
   const path = (id: string, verb = '') => `/containers/${encodeURIComponent(id)}${verb}`
   const gate = createStartGate()
+  const fresh = createFreshVolumes(connection)
 
   const find = (id: string, signal?: AbortSignal) =>
     connection.call<ContainerInfo | undefined>({ path: path(id, '/json'), accept: [404], signal })
@@ -98,21 +100,24 @@ export function createContainers(connection: Connection, scope: LabelScope, laye
   }
 
   async function create(name: string, body: ContainerBody, signal?: AbortSignal): Promise<string> {
-    const answer = await layers.within((option) =>
-      connection.call<{ Id: string }>({
-        method: 'POST',
-        path: '/containers/create',
-        query: { name },
-        body: {
-          ...body,
-          Labels: { ...NOTHING_INHERITED, ...body.Labels },
-          Healthcheck: NO_CHECK,
-          HostConfig: { ...body.HostConfig, ...option },
-        } satisfies ContainerBody,
-        signal,
-        deadline_ms: START_DEADLINE_MS,
-      }),
-    )
+    const { Mounts, ...host } = body.HostConfig
+    const make = (mounts: typeof Mounts) =>
+      layers.within((option) =>
+        connection.call<{ Id: string }>({
+          method: 'POST',
+          path: '/containers/create',
+          query: { name },
+          body: {
+            ...body,
+            Labels: { ...NOTHING_INHERITED, ...body.Labels },
+            Healthcheck: NO_CHECK,
+            HostConfig: { ...host, ...(mounts ? { Mounts: mounts } : {}), ...option },
+          } satisfies ContainerBody,
+          signal,
+          deadline_ms: START_DEADLINE_MS,
+        }),
+      )
+    const answer = await fresh.within(Mounts, make, signal)
     return answer.Id
   }
 
