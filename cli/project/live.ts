@@ -121,7 +121,9 @@ async function itemsOfApp(session: Session, id: string): Promise<Item[]> {
   const jobs = await all((query) =>
     dataOf(api.GET('/api/cron-jobs', { params: { query: { ...query, app_id: id } } })),
   )
-  const { data: mounts } = await dataOf(api.GET('/api/apps/{id}/mounts', { params: path }))
+  const mounts = await all((query) =>
+    dataOf(api.GET('/api/apps/{id}/mounts', { params: { ...path, query } })),
+  )
   const of = app.name
   return [
     { kind: 'app', name: of, id, fields: { source: app.source, ...pick(app, APP_FIELDS) } },

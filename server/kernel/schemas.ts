@@ -158,6 +158,11 @@ export function paged<T>(page: { rows: T[]; total: number }, paging: Paging) {
     pages: Math.ceil(page.total / paging.per_page),
   }
 }
+/** The page of a list that is at hand as a whole. */
+export const pageOf = <T>(rows: readonly T[], paging: Paging) => {
+  const begin = (paging.page - 1) * paging.per_page
+  return paged({ rows: rows.slice(begin, begin + paging.per_page), total: rows.length }, paging)
+}
 /** LIMIT and OFFSET of a page, and its order. */
 export const limits = (paging: Paging): Span => [
   paging.per_page,

@@ -118,6 +118,22 @@ describe('every endpoint', () => {
         .map(({ name }) => name),
     ).toEqual([])
   })
+  it('that answers with a list answers with a page of it; lines of a log are none', () => {
+    const entriesOf = (schema: unknown) => Object.keys((schema as { entries?: object })?.entries ?? {})
+    const lists = served.filter(({ definition }) => {
+      const { data } =
+        (definition.response as unknown as { entries?: Record<string, { type: string }> })?.entries ?? {}
+      return definition.status !== 201 && data?.type === 'array'
+    })
+    const whole = lists.filter(
+      ({ definition }) =>
+        !['total', 'page', 'per_page', 'pages'].every((name) =>
+          entriesOf(definition.response).includes(name),
+        ) || !['page', 'per_page'].every((name) => entriesOf(definition.query).includes(name)),
+    )
+    expect(whole.map(({ name }) => name).filter((name) => !name.endsWith('/logs'))).toEqual([])
+    expect(lists.length).toBeGreaterThan(40)
+  })
   it('has a group with a description', () => {
     const known = new Set(tags.map((tag) => tag.name))
     expect(listed.filter(({ group }) => !known.has(group)).map(({ group }) => group)).toEqual([])

@@ -1,5 +1,5 @@
 import { dataOf } from '../api.ts'
-import { type AppOption, appId, namedApp } from '../apps.ts'
+import { all, type AppOption, appId, namedApp } from '../apps.ts'
 import { defineClientVerb } from '../client-verb.ts'
 import { facts, paint, show, span, status, table } from '../output.ts'
 import { type ClientOptions, openSession, type Session } from '../session.ts'
@@ -37,24 +37,26 @@ async function appStatus(session: Session, name: string, options: ClientOptions)
   const params = { params: { path: { id: await appId(session, name) } } }
   const [app, instances] = await Promise.all([
     dataOf(session.api.GET('/api/apps/{id}', params)),
-    dataOf(session.api.GET('/api/apps/{id}/instances', params)),
+    all((query) =>
+      dataOf(session.api.GET('/api/apps/{id}/instances', { params: { ...params.params, query } })),
+    ),
   ])
   // An app that sleeps has the status of one that runs, and nothing to show for it.
   const is_asleep =
     app.data.status === 'running' &&
-    instances.data.length === 0 &&
+    instances.length === 0 &&
     (await dataOf(session.api.GET('/api/apps/{id}/scaling', params))).data.status === 'asleep'
-  show(options, { ...app.data, instances: instances.data }, () =>
+  show(options, { ...app.data, instances: instances }, () =>
     [
       appText(app.data),
       ...(is_asleep ? ['', 'The app is asleep: the next request wakes it.'] : []),
-      ...(instances.data.length === 0
+      ...(instances.length === 0
         ? []
         : [
             '',
             table(
               ['process', 'state', 'health', 'restarts', 'up'],
-              instances.data.map((one) => [
+              instances.map((one) => [
                 `${one.process}.${one.index}`,
                 status(one.state),
                 one.health,

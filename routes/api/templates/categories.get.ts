@@ -1,6 +1,5 @@
-import * as v from 'valibot'
 import { endpoint } from '#server/endpoint'
-import { data } from '#server/http/schemas'
+import { list, pageOf, PagingQuery } from '#server/http/schemas'
 import { Category } from '#server/templates/schema'
 
 /** What kinds of templates there are. */
@@ -9,6 +8,7 @@ export default endpoint({
   description: 'With the number of templates in each.',
   access: 'viewer',
   effect: 'read',
-  response: data(v.array(Category)),
-  handler: async ({ services }) => ({ data: await services.templates.categories() }),
+  query: PagingQuery,
+  response: list(Category),
+  handler: async ({ query, services }) => pageOf(await services.templates.categories(), query),
 })

@@ -1,5 +1,6 @@
 import { type MaybeRefOrGetter, toValue } from 'vue'
 import { api, type Schemas } from '@/api/client'
+import { wholeList } from '@/api/every-page'
 import { useRead } from '@/api/queries'
 
 export type Volume = Schemas['Volume']
@@ -25,5 +26,8 @@ export const useMounts = (app_id: MaybeRefOrGetter<string>) =>
   useRead(
     ['app', 'volume'],
     () => ['mounts', toValue(app_id)],
-    (signal) => api.GET('/api/apps/{id}/mounts', { params: { path: { id: toValue(app_id) } }, signal }),
+    (signal) =>
+      wholeList((query) =>
+        api.GET('/api/apps/{id}/mounts', { params: { path: { id: toValue(app_id) }, query }, signal }),
+      ),
   )

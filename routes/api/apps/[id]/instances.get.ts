@@ -1,7 +1,6 @@
 import { Instance } from '#server/apps/instances-schema'
 import { endpoint } from '#server/endpoint'
-import { data, IdParam } from '#server/http/schemas'
-import * as v from 'valibot'
+import { IdParam, list, pageOf, PagingQuery } from '#server/http/schemas'
 
 export default endpoint({
   summary: 'List the instances of an app',
@@ -10,9 +9,9 @@ export default endpoint({
   access: 'viewer',
   scope: { noun: 'app' },
   params: IdParam,
-  response: data(v.array(Instance)),
+  query: PagingQuery,
+  response: list(Instance),
   errors: ['ENGINE_UNAVAILABLE'],
-  handler: async ({ params, services }) => ({
-    data: await services.deployments.runtime.instances(params.id),
-  }),
+  handler: async ({ params, query, services }) =>
+    pageOf(await services.deployments.runtime.instances(params.id), query),
 })

@@ -1,6 +1,5 @@
-import * as v from 'valibot'
 import { endpoint } from '#server/endpoint'
-import { data, IdParam } from '#server/http/schemas'
+import { IdParam, list, pageOf, PagingQuery } from '#server/http/schemas'
 import { Service } from '#server/services/schema'
 
 export default endpoint({
@@ -9,7 +8,8 @@ export default endpoint({
   access: 'viewer',
   scope: { noun: 'app' },
   params: IdParam,
-  response: data(v.array(Service)),
+  query: PagingQuery,
+  response: list(Service),
   errors: ['ENGINE_UNAVAILABLE'],
-  handler: async ({ params, services }) => ({ data: await services.services.list(params.id) }),
+  handler: async ({ params, query, services }) => pageOf(await services.services.list(params.id), query),
 })

@@ -1,5 +1,6 @@
 import { type MaybeRefOrGetter, toValue } from 'vue'
 import { api, type Schemas } from '@/api/client'
+import { wholeList } from '@/api/every-page'
 import { useRead } from '@/api/queries'
 
 export type PendingChange = Schemas['PendingChange']
@@ -9,6 +10,9 @@ export const useChanges = (id: MaybeRefOrGetter<string>, enabled: MaybeRefOrGett
   useRead(
     ['app', 'env', 'variable', 'volume', 'deployment'],
     () => ['changes', toValue(id)],
-    (signal) => api.GET('/api/apps/{id}/changes', { params: { path: { id: toValue(id) } }, signal }),
+    (signal) =>
+      wholeList((query) =>
+        api.GET('/api/apps/{id}/changes', { params: { path: { id: toValue(id) }, query }, signal }),
+      ),
     { enabled },
   )

@@ -1,5 +1,6 @@
 import { type MaybeRefOrGetter, toValue } from 'vue'
 import { api } from '@/api/client'
+import { wholeList } from '@/api/every-page'
 import { useRead } from '@/api/queries'
 
 /** What runs of an app now. */
@@ -7,7 +8,10 @@ export const useInstances = (id: MaybeRefOrGetter<string>) =>
   useRead(
     ['app', 'deployment', 'instance'],
     () => ['instances', toValue(id)],
-    (signal) => api.GET('/api/apps/{id}/instances', { params: { path: { id: toValue(id) } }, signal }),
+    (signal) =>
+      wholeList((query) =>
+        api.GET('/api/apps/{id}/instances', { params: { path: { id: toValue(id) }, query }, signal }),
+      ),
   )
 
 /** Why nothing runs of an app: whether it sleeps. */

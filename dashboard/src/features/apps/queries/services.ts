@@ -1,5 +1,6 @@
 import { type MaybeRefOrGetter, toValue } from 'vue'
 import { api } from '@/api/client'
+import { wholeList } from '@/api/every-page'
 import { useRead } from '@/api/queries'
 
 /** Services of a compose app. */
@@ -7,5 +8,8 @@ export const useServices = (id: MaybeRefOrGetter<string>) =>
   useRead(
     ['app', 'deployment', 'instance', 'service'],
     () => ['services', toValue(id)],
-    (signal) => api.GET('/api/apps/{id}/services', { params: { path: { id: toValue(id) } }, signal }),
+    (signal) =>
+      wholeList((query) =>
+        api.GET('/api/apps/{id}/services', { params: { path: { id: toValue(id) }, query }, signal }),
+      ),
   )

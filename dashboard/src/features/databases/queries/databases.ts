@@ -1,5 +1,6 @@
 import { type MaybeRefOrGetter, toValue } from 'vue'
 import { api, type Schemas } from '@/api/client'
+import { wholeList } from '@/api/every-page'
 import { useAction, useRead } from '@/api/queries'
 
 export type Database = Schemas['Database']
@@ -27,7 +28,7 @@ export const useEngines = () =>
   useRead(
     [],
     () => ['database-engines'],
-    (signal) => api.GET('/api/databases/engines', { signal }),
+    (signal) => wholeList((query) => api.GET('/api/databases/engines', { params: { query }, signal })),
   )
 
 /** Asks for the credentials in clear, which the audit log tells. */

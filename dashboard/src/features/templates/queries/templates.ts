@@ -1,5 +1,6 @@
 import { type MaybeRefOrGetter, toValue } from 'vue'
 import { api, type Schemas } from '@/api/client'
+import { wholeList } from '@/api/every-page'
 import { useRead } from '@/api/queries'
 
 export type Template = Schemas['Template']
@@ -26,7 +27,7 @@ export const useCategories = () =>
   useRead(
     ['template_catalog'],
     () => ['template-categories'],
-    (signal) => api.GET('/api/templates/categories', { signal }),
+    (signal) => wholeList((query) => api.GET('/api/templates/categories', { params: { query }, signal })),
   )
 
 /** The compose file of a template, once somebody wants to read it. */

@@ -1,7 +1,6 @@
 import { PendingChange } from '#server/apps/pending'
 import { endpoint } from '#server/endpoint'
-import { data, IdParam } from '#server/http/schemas'
-import * as v from 'valibot'
+import { IdParam, list, pageOf, PagingQuery } from '#server/http/schemas'
 
 export default endpoint({
   summary: 'What the next deployment of an app changes',
@@ -10,6 +9,7 @@ export default endpoint({
   access: 'viewer',
   scope: { noun: 'app' },
   params: IdParam,
-  response: data(v.array(PendingChange)),
-  handler: ({ params, services }) => ({ data: services.apps.pending(params.id) }),
+  query: PagingQuery,
+  response: list(PendingChange),
+  handler: ({ params, query, services }) => pageOf(services.apps.pending(params.id), query),
 })

@@ -1,8 +1,6 @@
 import { endpoint } from '#server/endpoint'
-import { IdParam } from '#server/http/schemas'
-import { data } from '#server/http/schemas'
+import { IdParam, list, pageOf, PagingQuery } from '#server/http/schemas'
 import { Mount } from '#server/volumes/schema'
-import * as v from 'valibot'
 
 export default endpoint({
   summary: 'Mounts of an app',
@@ -11,8 +9,8 @@ export default endpoint({
   access: 'viewer',
   scope: { noun: 'app' },
   params: IdParam,
-  response: data(v.array(Mount)),
-  handler: async ({ actor, params, services }) => ({
-    data: await services.volumes.mountsFor(actor, params.id),
-  }),
+  query: PagingQuery,
+  response: list(Mount),
+  handler: async ({ actor, params, query, services }) =>
+    pageOf(await services.volumes.mountsFor(actor, params.id), query),
 })
