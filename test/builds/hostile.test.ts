@@ -364,6 +364,14 @@ describe('no line of a file keeps detection busy', () => {
   it.each(Object.entries(lines))('%s', (_, files) => {
     expect(detect(memoryTree(files)).dockerfile).toContain('FROM')
   })
+  // What a pattern goes back over has an end; how long it takes says nothing on a machine that is quick.
+  it.each(['Caddyfile', 'nginx.conf', '.htaccess'])('of a line in %s only the beginning is read', (file) => {
+    const rule = file === '.htaccess' ? 'FallbackResource /index.html' : 'try_files $uri /index.html;'
+    const after = (spaces: number) =>
+      detect(memoryTree({ ...page, 'about.html': '', [file]: `\n${' '.repeat(spaces)}${rule}\n` })).dockerfile
+    expect(after(100)).not.toBe(after(1_000))
+    expect(after(1_000)).toBe(detect(memoryTree({ ...page, 'about.html': '' })).dockerfile)
+  })
 })
 
 describe('a source tree shows nothing but files of the folder', () => {

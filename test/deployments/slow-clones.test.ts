@@ -64,3 +64,13 @@ it('a clone that is stopped from outside ends as what it was stopped by', async 
   await vi.advanceTimersByTimeAsync(0)
   expect(slow.outcome).toHaveBeenCalledWith('git was ended')
 })
+
+it('a clone that has ended takes no place among the slow ones, however it ended', async () => {
+  const fetchFor = createSlowClones(PATIENCE)
+  const ended = ['1', '2', '3'].map(() => hang(fetchFor, 'prj_1'))
+  await vi.advanceTimersByTimeAsync(2_000)
+  for (const { stop } of ended) stop.abort()
+  const others = ['1', '2', '3'].map(() => hang(fetchFor, 'prj_1'))
+  await vi.advanceTimersByTimeAsync(2_000)
+  expect(others.flatMap(({ outcome }) => outcome.mock.calls)).toEqual([])
+})

@@ -71,6 +71,12 @@ describe('a long log', () => {
       expect(JSON.stringify(after).length).toBeLessThan(5 * 128 * 1024)
     }
   })
+  it('is read from its end on with a line that is longer than what is read at once', () => {
+    const path = join(folder, 'wide')
+    const lines = [1, 500_000, 1, 300_000].map((length, n) => ({ seq: n + 1, text: 'x'.repeat(length) }))
+    writeFileSync(path, lines.map((line) => `${JSON.stringify(line)}\n`).join(''))
+    expect([...linesBackwards<Line>(path)].flat()).toEqual(lines.toReversed())
+  })
   it('that is gone has no lines', () => {
     expect([...linesBackwards<Line>(join(folder, 'none'))]).toEqual([])
   })

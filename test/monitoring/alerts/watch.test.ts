@@ -158,6 +158,10 @@ it.each([
   expect(moved.status, moved.text).toBe(200)
   const { db } = api.kernel
   expect(db.sql(`SELECT project_id FROM alert_states WHERE subject_id = ?`).pluck().get(made[0])).toBe(other)
+  // What is gone cannot be put right: its alert ends at once, and not a day later.
+  db.sql(`UPDATE uptime_checks SET status = 'down' WHERE id = ?`).run(made[0])
+  expect((await admin.delete(`${path}/${made[0]}`)).status).toBe(200)
+  await expect.poll(firing).toEqual([])
   api.services.monitoring.alerts.stop()
 })
 
