@@ -20,6 +20,10 @@ const BEAT_MS = 50
 const TOLD_MS = 50
 /** An operator hears of those that a client notices. */
 const LOGGED_MS = 250
+const BUSY = 'The main thread was busy and answered nobody'
+/** Whoever is told that it was busy looks for work of Portreeve that there was none of. */
+const KEPT_WAITING =
+  'The main thread answered nobody: it waited for a processor or a disk that others kept busy'
 
 interface WatchOptions {
   log: Log
@@ -54,7 +58,7 @@ export function watchStalls(options: WatchOptions): () => void {
       const stall: Stall = { stalled_ms, worked_ms, calls: calls.since(last) }
       STALLS.publish(stall)
       if (stalled_ms > LOGGED_MS)
-        log.warn('The main thread was busy and answered nobody', {
+        log.warn(worked_ms * 2 < stalled_ms ? KEPT_WAITING : BUSY, {
           stalled_ms,
           worked_ms,
           calls: stall.calls.join(', ') || 'nothing that has a name',

@@ -53,8 +53,16 @@ describe('a main thread that answers nobody', () => {
     expect(told).toEqual([])
     beat(200)
     expect([told.length, warned]).toEqual([1, []])
-    beat(300)
+    beat(300, 290)
     expect(warned).toEqual(['The main thread was busy and answered nobody'])
+    end()
+  })
+  it('is not called busy where it hardly worked, since the machine kept it waiting', () => {
+    const { warned, beat, end } = watched()
+    beat(800, 35)
+    expect(warned).toEqual([
+      'The main thread answered nobody: it waited for a processor or a disk that others kept busy',
+    ])
     end()
   })
   it('forgets calls, however many there are', async () => {
