@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { foldSteps } from '@/features/apps/timeline'
+import { aboutOf, foldSteps } from '@/features/apps/timeline'
 
 let number = 0
 const step = (deployment_id: string, name: string, step_status: string) => ({
@@ -40,5 +40,27 @@ describe('the events of an app, newest first', () => {
   it('leave everything else as it is', () => {
     const rows = [event('app.crashed'), event('app.crashed'), event('deployment.live')]
     expect(foldSteps(rows, 2)).toEqual(rows)
+  })
+})
+
+describe('what an event of an app is about', () => {
+  const app = { app_id: 'app_1', name: 'shop', status: 'running' }
+  const about = (type: string, payload: Record<string, unknown>) => aboutOf('shop', { type, payload })
+  it('is why it sleeps, and never that it runs', () => {
+    const detail = 'Nobody asked for it for 300 s.'
+    expect(about('app.asleep', { ...app, reason: 'idle', detail, from: 1, to: 0 })).toBe(detail)
+    expect(about('app.woken', { ...app, to: 1, waited_ms: 20 })).toBe('')
+    expect(about('app.scaling_finished', { ...app, serving: 0 })).toBe('')
+  })
+  it('is why a deployment failed', () => {
+    const error = 'The branch "x" does not exist in the repository.'
+    expect(about('deployment.failed', { app_id: 'app_1', status: 'failed', error })).toBe(error)
+  })
+  it('is what it changed, or the other thing that it names', () => {
+    expect(about('env.changed', { added: ['A'], removed: ['B', 'C'] })).toBe('added A; removed B, C')
+    expect(about('domain.created', { status: 'pending', hostname: 'a.test' })).toBe('pending: a.test')
+    expect(about('deployment.step', { step: 'clone', step_status: 'failed', error: 'No.' })).toBe(
+      'Clone failed: No.',
+    )
   })
 })
