@@ -62,6 +62,14 @@ describe('the timeline of an app', () => {
       payload: { changed: Object.keys(body).sort() },
     })
   })
+  it('names the token that the repository is read with', async () => {
+    const token = { name: 'first', host: 'git.example.com', token: 'a token of the forge' }
+    const made = await api.as('owner').post('/api/git-credentials', token)
+    expect(made.status, made.text).toBe(201)
+    const changed = await api.as('owner').put(`/api/apps/${app_id}`, { git_credential_id: made.body.data.id })
+    expect(changed.status, changed.text).toBe(200)
+    expect((await timeline()).data[0].payload.changed).toEqual(['git_credential_id'])
+  })
   it('is read in pages and from its beginning', async () => {
     const all = (await timeline()).data.map(({ id }: { id: number }) => id)
     const second = await api.as('viewer').get(`/api/apps/${app_id}/events?per_page=2&page=2`)

@@ -367,10 +367,10 @@ describe('no line of a file keeps detection busy', () => {
   // What a pattern goes back over has an end; how long it takes says nothing on a machine that is quick.
   it.each(['Caddyfile', 'nginx.conf', '.htaccess'])('of a line in %s only the beginning is read', (file) => {
     const rule = file === '.htaccess' ? 'FallbackResource /index.html' : 'try_files $uri /index.html;'
-    const after = (spaces: number) =>
+    const builtWith = (spaces: number) =>
       detect(memoryTree({ ...page, 'about.html': '', [file]: `\n${' '.repeat(spaces)}${rule}\n` })).dockerfile
-    expect(after(100)).not.toBe(after(1_000))
-    expect(after(1_000)).toBe(detect(memoryTree({ ...page, 'about.html': '' })).dockerfile)
+    expect(builtWith(100)).not.toBe(builtWith(1_000))
+    expect(builtWith(1_000)).toBe(detect(memoryTree({ ...page, 'about.html': '' })).dockerfile)
   })
 })
 

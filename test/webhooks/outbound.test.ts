@@ -369,6 +369,11 @@ describe('a receiver that fails', () => {
       (await log(hook)).map((one: { status: string }) => one.status)
     await poll(async () => [...(await status(hanging)), ...(await status(other))].includes('succeeded'))
     expect([...(await status(hanging)), ...(await status(other))].sort()).toEqual(['pending', 'succeeded'])
+    // Either may have come first. What is under way is not sent a second time beside itself.
+    const hook = (await status(hanging))[0] === 'pending' ? hanging : other
+    const [{ id }] = await log(hook)
+    const again = await api.as('developer').post(`/api/webhooks/${hook.id}/deliveries/${id}/redeliver`)
+    expect(again.status).toBe(409)
   })
 })
 
