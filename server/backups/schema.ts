@@ -165,12 +165,10 @@ export type RestoreBackup = v.InferOutput<typeof RestoreBackup>
 export const RestoreDatabase = v.pipe(
   v.strictObject({
     backup_id: v.optional(id('A backup of this very database.')),
-    at: v.optional(
-      v.pipe(
-        GivenTime,
-        v.description(
-          'Moment to go back to, to the millisecond, in place of a backup: everything that was committed until then comes back. PostgreSQL with `point_in_time` only.',
-        ),
+    at: v.pipe(
+      v.optional(GivenTime),
+      v.description(
+        'Moment to go back to, to the millisecond, in place of a backup: everything that was committed until then comes back. PostgreSQL with `point_in_time` only.',
       ),
     ),
     mode: v.optional(Mode, 'in_place'),

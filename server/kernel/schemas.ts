@@ -1,6 +1,6 @@
 import * as v from 'valibot'
 import { FAILURES } from './failures.ts'
-import type { Sort, Span } from './page.ts'
+import { type Sort, type Span, sortRows } from './page.ts'
 
 /** A time, ISO 8601 UTC with milliseconds. */
 export const Timestamp = v.pipe(
@@ -159,9 +159,10 @@ export function paged<T>(page: { rows: T[]; total: number }, paging: Paging) {
   }
 }
 /** The page of a list that is at hand as a whole. */
-export const pageOf = <T>(rows: readonly T[], paging: Paging) => {
+export const pageOf = <T extends object>(rows: readonly T[], paging: Paging) => {
   const begin = (paging.page - 1) * paging.per_page
-  return paged({ rows: rows.slice(begin, begin + paging.per_page), total: rows.length }, paging)
+  const ordered = paging.sort ? sortRows(rows, paging.sort) : rows
+  return paged({ rows: ordered.slice(begin, begin + paging.per_page), total: rows.length }, paging)
 }
 /** LIMIT and OFFSET of a page, and its order. */
 export const limits = (paging: Paging): Span => [

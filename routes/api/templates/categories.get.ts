@@ -1,5 +1,5 @@
 import { endpoint } from '#server/endpoint'
-import { list, pageOf, PagingQuery } from '#server/http/schemas'
+import { list, pageOf, sortedPaging } from '#server/http/schemas'
 import { Category } from '#server/templates/schema'
 
 /** What kinds of templates there are. */
@@ -8,7 +8,7 @@ export default endpoint({
   description: 'With the number of templates in each.',
   access: 'viewer',
   effect: 'read',
-  query: PagingQuery,
+  query: sortedPaging(['category', 'count'], 'By name.'),
   response: list(Category),
   handler: async ({ query, services }) => pageOf(await services.templates.categories(), query),
 })

@@ -1,6 +1,6 @@
 import { Instance } from '#server/apps/instances-schema'
 import { endpoint } from '#server/endpoint'
-import { IdParam, list, pageOf, PagingQuery } from '#server/http/schemas'
+import { IdParam, list, pageOf, sortedPaging } from '#server/http/schemas'
 
 export default endpoint({
   summary: 'List the instances of an app',
@@ -9,7 +9,7 @@ export default endpoint({
   access: 'viewer',
   scope: { noun: 'app' },
   params: IdParam,
-  query: PagingQuery,
+  query: sortedPaging(['process', 'state', 'restart_count', 'started_at'], 'By process.'),
   response: list(Instance),
   errors: ['ENGINE_UNAVAILABLE'],
   handler: async ({ params, query, services }) =>

@@ -1,5 +1,5 @@
 import { endpoint } from '#server/endpoint'
-import { IdParam, list, pageOf, PagingQuery } from '#server/http/schemas'
+import { IdParam, list, pageOf, sortedPaging } from '#server/http/schemas'
 import { Service } from '#server/services/schema'
 
 export default endpoint({
@@ -8,7 +8,7 @@ export default endpoint({
   access: 'viewer',
   scope: { noun: 'app' },
   params: IdParam,
-  query: PagingQuery,
+  query: sortedPaging(['name', 'status'], 'By name.'),
   response: list(Service),
   errors: ['ENGINE_UNAVAILABLE'],
   handler: async ({ params, query, services }) => pageOf(await services.services.list(params.id), query),

@@ -1,6 +1,6 @@
 import { PendingChange } from '#server/apps/pending'
 import { endpoint } from '#server/endpoint'
-import { IdParam, list, pageOf, PagingQuery } from '#server/http/schemas'
+import { IdParam, list, pageOf, sortedPaging } from '#server/http/schemas'
 
 export default endpoint({
   summary: 'What the next deployment of an app changes',
@@ -9,7 +9,7 @@ export default endpoint({
   access: 'viewer',
   scope: { noun: 'app' },
   params: IdParam,
-  query: PagingQuery,
+  query: sortedPaging(['key'], 'Settings, mounts, then variables.'),
   response: list(PendingChange),
   handler: ({ params, query, services }) => pageOf(services.apps.pending(params.id), query),
 })

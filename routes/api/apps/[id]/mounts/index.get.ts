@@ -1,5 +1,5 @@
 import { endpoint } from '#server/endpoint'
-import { IdParam, list, pageOf, PagingQuery } from '#server/http/schemas'
+import { IdParam, list, pageOf, sortedPaging } from '#server/http/schemas'
 import { Mount } from '#server/volumes/schema'
 
 export default endpoint({
@@ -9,7 +9,7 @@ export default endpoint({
   access: 'viewer',
   scope: { noun: 'app' },
   params: IdParam,
-  query: PagingQuery,
+  query: sortedPaging(['path', 'kind', 'created_at'], 'By path.'),
   response: list(Mount),
   handler: async ({ actor, params, query, services }) =>
     pageOf(await services.volumes.mountsFor(actor, params.id), query),
