@@ -275,9 +275,12 @@ describe('what others wrote', () => {
       const { data } = await answer.json()
       await route.fulfill({ json: { data: { ...data, needs_redeploy: true, live_deployment_id: 'dep_1' } } })
     })
-    await page.route('**/changes', (route) =>
+    await page.route('**/changes?*', (route) =>
       route.fulfill({
-        json: { data: [{ key: 'env.LIMIT', secret: false, before: `${TURN}100`, after: '200' }] },
+        json: {
+          data: [{ key: 'env.LIMIT', secret: false, before: `${TURN}100`, after: '200' }],
+          ...{ total: 1, page: 1, per_page: 100, pages: 1 },
+        },
       }),
     )
     await open(`/apps/${app_id}`)
