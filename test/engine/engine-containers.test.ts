@@ -132,14 +132,15 @@ describe('a container', () => {
     )
     const [instance] = await engine.instances({ owner: { kind: 'app', id: ids.app_id } })
     const folder = (await docker.getVolume(kept).inspect()).Mountpoint
-    await poll(async () => existsSync(join(folder, 'done')))
+    // With half a processor, and the other lanes beside it, so many files take more than a minute.
+    await poll(async () => existsSync(join(folder, 'done')), 180_000)
     const { bsize, blocks, files } = statfsSync(folder)
     const share = 4000 * ((bsize * blocks) / files)
     expect((await engine.volumeUsage()).get(kept)!.used_bytes).toBeGreaterThan(share)
     expect(await engine.layerBytes(instance!.id)).toBeGreaterThan(share)
     await engine.removeRelease(release_id, 0)
     await engine.removeVolume(kept)
-  })
+  }, 240_000)
   test('holds only the listed capabilities, can gain none, and has an init process', async () => {
     const { texts } = await run(
       'grep -E "^(CapBnd|CapEff|NoNewPrivs|Seccomp):" /proc/self/status; cat /proc/1/comm',
