@@ -6,6 +6,7 @@ import { type Extent, outsideHeredocs } from './dockerfile-heredocs.ts'
 import { type Naming, type Read, stagesIn, waysThrough } from './dockerfile-stages.ts'
 import { isPassedOver, readingsOf, type Words } from './dockerfile-words.ts'
 import { riskyMount } from './mount-names.ts'
+import { mountValues } from './mount-values.ts'
 
 /**
  * What the engine itself would fetch for a Dockerfile: it does so from this machine's own network,
@@ -186,12 +187,10 @@ function parse(text: string): Read[] {
   })
 }
 
-/** Images that a flag of COPY or RUN names: `--from=…`, or a field of `--mount=…`, which is a line of CSV. */
+/** Images that a flag of COPY or RUN names: `--from=…`, or a field of `--mount=…`. */
 function imagesOfFlag(flag: string): string[] {
-  const [, name = '', value = ''] = /^--([a-z]+)=(.*)$/is.exec(flag) ?? []
-  if (name.toLowerCase() === 'from') return [value]
-  if (name.toLowerCase() !== 'mount') return []
-  return value.split(',').flatMap((field) => /^\s*from\s*=(.*)$/is.exec(field)?.[1]?.trim() || [])
+  const copied = /^--from=(.*)$/is.exec(flag)?.[1]
+  return copied === undefined ? mountValues(flag, 'from').flatMap((value) => value.trim() || []) : [copied]
 }
 
 /**
@@ -199,9 +198,8 @@ function imagesOfFlag(flag: string): string[] {
  * path: a step that runs beside this one puts a link in its place meanwhile, and what is mounted then is this machine.
  */
 function isPartOfCache(flag: string): boolean {
-  const fields = /^--mount=(.*)$/is.exec(flag)?.[1]?.split(',') ?? []
-  const has = (field: RegExp) => fields.some((one) => field.test(one))
-  return has(/^\s*type\s*=.*(?:cache|\$)/is) && has(/^\s*(?:source|src)\s*=/i)
+  const may_be_cache = mountValues(flag, 'type').some((type) => /cache|\$/i.test(type))
+  return may_be_cache && mountValues(flag, 'source', 'src').length > 0
 }
 
 type Found = Read & Words

@@ -1,3 +1,4 @@
+import { mountValues } from './mount-values.ts'
 import { SECRETS_FILE } from './plan.ts'
 
 /**
@@ -32,21 +33,13 @@ const PLAIN = /^(?:Gemfile|Makefile|Pipfile|Procfile|Rakefile|gradlew|mvnw)$/
 const isHarmless = (name: string): boolean =>
   FOLDERS.has(name) || [HIDDEN, VARIABLE, SECRET, FILE, LOCKS, PLAIN].some((form) => form.test(name))
 
-const valuesOf = (fields: readonly string[], name: RegExp): string[] =>
-  fields.flatMap((field) => {
-    const [, key = '', value = ''] = /^\s*([a-z]+)\s*=(.*)$/is.exec(field) ?? []
-    return name.test(key) ? [value] : []
-  })
-
 /**
  * What a flag of RUN mounts something at under a name that may be one of a socket or a device of the server, or that
  * only the builder knows; undefined where it does not. A secret without a place has that of its id.
  */
 export function riskyMount(flag: string): string | undefined {
-  const fields = /^--mount=(.*)$/is.exec(flag)?.[1]?.split(',')
-  if (!fields) return undefined
-  const places = valuesOf(fields, /^(?:target|dst|destination)$/i)
-  const named = places.length > 0 ? places : valuesOf(fields, /^(?:id|source|src)$/i)
+  const places = mountValues(flag, 'target', 'dst', 'destination')
+  const named = places.length > 0 ? places : mountValues(flag, 'id', 'source', 'src')
   // As it is written: `..` behind a variable could make another name the last one.
   return named.find((place) => !isHarmless(place.split('/').findLast((part) => part !== '') ?? ''))
 }
