@@ -14,7 +14,8 @@ import {
 } from '../labels.ts'
 import type { LayerLimit } from './layer-limit.ts'
 import { createFreshVolumes } from './fresh-volumes.ts'
-import { createPlaces, type MountPoint } from './places.ts'
+import { createPlaces } from './places.ts'
+import type { MountPoint } from './written-volumes.ts'
 import { createStartGate } from '../start-gate.ts'
 import { MAIN_PROCESS } from '../workload.ts'
 

@@ -1,10 +1,6 @@
 import type { Connection } from '../connection.ts'
 import type { VolumeMount } from './body.ts'
-import type { MountPoint } from './places.ts'
-
-interface User {
-  Mounts?: MountPoint[] | null
-}
+import { writtenVolumes } from './written-volumes.ts'
 
 /**
  * Guards how the engine fills an empty volume when a container is created: it copies what the image has at that path,
@@ -13,18 +9,6 @@ interface User {
  */
 export function createFreshVolumes(connection: Connection) {
   const turns = new Map<string, Promise<unknown>>()
-
-  /** Volumes that a container which is there can write to, whether it runs or may be started. */
-  async function writtenOf(names: readonly string[], signal?: AbortSignal): Promise<ReadonlySet<string>> {
-    const users = await connection.call<User[] | undefined>({
-      path: '/containers/json',
-      query: { all: true, filters: JSON.stringify({ volume: names }) },
-      keep: (entry) => ({ Mounts: (entry as User).Mounts }),
-      signal,
-    })
-    const mounts = (users ?? []).flatMap(({ Mounts }) => Mounts ?? [])
-    return new Set(mounts.filter(({ RW }) => RW !== false).flatMap(({ Name }) => Name ?? []))
-  }
 
   return {
     /**
@@ -39,7 +23,7 @@ export function createFreshVolumes(connection: Connection) {
       if (!mounts) return create(undefined)
       const names = [...new Set(mounts.map(({ Source }) => Source))]
       const result = Promise.all(names.map((name) => turns.get(name))).then(async () => {
-        const written = await writtenOf(names, signal)
+        const written = await writtenVolumes(connection, { names, all: true, signal })
         return create(
           mounts.map(
             (mount): VolumeMount =>

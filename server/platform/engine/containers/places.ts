@@ -6,14 +6,8 @@ import type { LabelScope } from '../labels.ts'
 import type { StartGate } from '../start-gate.ts'
 import type { ContainerSpec } from '../workload.ts'
 import { type ContainerBody, containerBody } from './body.ts'
+import { type MountPoint, writtenVolumes } from './written-volumes.ts'
 
-/** What is mounted in a container, as the engine tells it; volumes have names, also those that an image asks for. */
-export interface MountPoint {
-  Type: string
-  Name?: string
-  Destination: string
-  RW?: boolean
-}
 type Volume = MountPoint & { Name: string }
 interface Created {
   info: { Id: string; Image: string; Mounts?: MountPoint[] | null }
@@ -25,11 +19,6 @@ interface Containers {
   scope: LabelScope
   alone: StartGate['alone']
 }
-interface User {
-  Id: string
-  Mounts?: MountPoint[] | null
-}
-
 const DEADLINE_MS = 60_000
 /** Folders of an image that stay known, so that replicas and restarts look at nothing. */
 const MOST_KNOWN = 1000
@@ -117,14 +106,12 @@ export function createPlaces(connection: Connection, containers: Containers) {
     pairs: readonly [inner: Volume, outer: Volume][],
     signal: AbortSignal,
   ): Promise<void> {
-    const users = await connection.call<User[]>({
-      path: '/containers/json',
-      query: { filters: JSON.stringify({ volume: pairs.map(([, outer]) => outer.Name) }) },
-      keep: (entry) => ({ Id: (entry as User).Id, Mounts: (entry as User).Mounts }),
+    const written = await writtenVolumes(connection, {
+      names: pairs.map(([, outer]) => outer.Name),
+      all: false,
+      except: id,
       signal,
     })
-    const others = users.filter(({ Id }) => Id !== id).flatMap(({ Mounts }) => volumesOf(Mounts))
-    const written = new Set(others.filter(({ RW }) => RW !== false).map(({ Name }) => Name))
     const pair = pairs.find(([, outer]) => written.has(outer.Name))
     if (!pair) return
     const [inner, outer] = pair
