@@ -1,5 +1,5 @@
 import { invalid } from '#server/kernel/errors'
-import type { AppColumns, AppRow, AppSource } from './repository.ts'
+import { type AppColumns, type AppRow, type AppSource, CHANGEABLE } from './repository.ts'
 import type { AppChange, NewApp } from './schema.ts'
 import type { BuildSettings, HealthCheck, Limits, Processes } from './configuration-schema.ts'
 
@@ -40,22 +40,13 @@ export function changedKeys(before: Configuration, after: Configuration): string
     .sort()
 }
 
-/** What users set of an app that no release keeps: it holds at once. */
-const OF_THE_APP = [
-  'name',
-  'auto_deploy',
-  'watch_paths',
-  'soak_seconds',
-  'ssh_key_id',
-  'git_credential_id',
-] as const
-
 /** Everything that a change of an app's settings made different; sorted. */
-export const changedSettings = (before: AppRow, after: AppRow): string[] =>
-  [
-    ...changedKeys(configurationOf(before), configurationOf(after)),
-    ...OF_THE_APP.filter((key) => before[key] !== after[key]),
-  ].sort()
+export function changedSettings(before: AppRow, after: AppRow): string[] {
+  const configuration = configurationOf(after)
+  // What no release keeps holds at once.
+  const of_the_app = CHANGEABLE.filter((key) => !(key in configuration) && before[key] !== after[key])
+  return [...changedKeys(configurationOf(before), configuration), ...of_the_app].sort()
+}
 
 /** Checks of texts that depend on the installation's policy; each throws a 422 that names the field. */
 export interface SourceChecks {
