@@ -4,8 +4,8 @@ import type { Clock } from '#server/kernel/clock'
 import type { Db } from '#server/kernel/db'
 import { conflict, notFound } from '#server/kernel/errors'
 import { orThrow } from '#server/kernel/or-throw'
-import { limits, paged, type Paging } from '#server/kernel/schemas'
-import { isWanted, sortRows } from '#server/kernel/page'
+import { limits, paged, pageOf, type Paging } from '#server/kernel/schemas'
+import { isWanted } from '#server/kernel/page'
 import type { ApiKeyRepository } from './credentials-repository.ts'
 import type { Invitations } from './invitations.ts'
 import type { ProjectGrant } from './invitations-repository.ts'
@@ -127,9 +127,7 @@ export function createTeam(parts: TeamParts) {
       const open = invitations
         .open()
         .filter((one) => (!q || one.email.includes(q)) && isWanted(query.role, one.role))
-      const [limit, offset, sort] = limits(query)
-      const rows = sortRows([...open.map(invited), ...known], sort)
-      return paged({ rows: rows.slice(offset, offset + limit), total: rows.length }, query)
+      return pageOf([...open.map(invited), ...known], query)
     },
     get(id: string): Member {
       const invitation = invitations.find(id)

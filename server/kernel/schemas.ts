@@ -161,7 +161,7 @@ export function paged<T>(page: { rows: T[]; total: number }, paging: Paging) {
 /** The page of a list that is at hand as a whole. */
 export const pageOf = <T extends object>(rows: readonly T[], paging: Paging) => {
   const begin = (paging.page - 1) * paging.per_page
-  const ordered = paging.sort ? sortRows(rows, paging.sort) : rows
+  const ordered = sortRows(rows, paging.sort)
   return paged({ rows: ordered.slice(begin, begin + paging.per_page), total: rows.length }, paging)
 }
 /** LIMIT and OFFSET of a page, and its order. */

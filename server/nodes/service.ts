@@ -7,8 +7,8 @@ import { answeredWithin, shared } from '#server/kernel/deadline'
 import { conflict, notFound } from '#server/kernel/errors'
 import type { Events } from '#server/kernel/events'
 import { newId } from '#server/kernel/ids'
-import { type Sort, sortRows, type Wanted } from '#server/kernel/page'
-import { limits, paged, type Paging } from '#server/kernel/schemas'
+import type { Sort, Wanted } from '#server/kernel/page'
+import { limits, paged, pageOf, type Paging } from '#server/kernel/schemas'
 import { type HostReading, readHost } from '#server/platform/host/reading'
 import { askingEngine } from '#server/platform/engine/asking'
 import type { Engine, EngineVersion, Instance } from '#server/platform/engine/engine'
@@ -199,7 +199,6 @@ export function createNodes({ db, clock, audit, events, engine, data_directory, 
       const found = (await askingEngine(() => engine.instances({})))
         .filter(({ project_id }) => !visible || visible.includes(project_id))
         .sort((a, b) => ((a.started_at ?? '') < (b.started_at ?? '') ? -1 : 1))
-      const [limit, offset, sort] = limits(query)
       const all = found.map(
         ({ id: container, owner, limits: given, started_at, ...rest }): NodeInstance => ({
           id: container.slice(0, SHORT_ID),
@@ -215,8 +214,7 @@ export function createNodes({ db, clock, audit, events, engine, data_directory, 
           started_at: started_at ? new Date(started_at).toISOString() : null,
         }),
       )
-      const rows = sortRows(all, sort).slice(offset, offset + limit)
-      return paged({ rows, total: all.length }, query)
+      return pageOf(all, query)
     },
   }
 }

@@ -16,8 +16,8 @@ import type { Events } from '#server/kernel/events'
 import { newId } from '#server/kernel/ids'
 import { orThrow } from '#server/kernel/or-throw'
 import { openTo, type ResourceSource } from '#server/kernel/resources'
-import { limits, paged, type Paging } from '#server/kernel/schemas'
-import { isWanted, sortRows, type Wanted } from '#server/kernel/page'
+import { limits, paged, pageOf, type Paging } from '#server/kernel/schemas'
+import { isWanted, type Wanted } from '#server/kernel/page'
 import { createMembers, type People } from './members.ts'
 import { createProjectRepository, type ProjectRow } from './repository.ts'
 import { isFixedQuota } from './schema.ts'
@@ -250,7 +250,7 @@ export function createProjects(options: ProjectOptions) {
             `sort: more than ${MOST_SORTED} resources are not ordered by one field. Narrow them by kind, or leave it out.`,
           )
         const all = sources.flatMap((one): Resource[] => one.list(project_id, one.count(project_id), 0))
-        return paged({ rows: sortRows(all, sort).slice(offset, offset + limit), total: all.length }, query)
+        return pageOf(all, query)
       }
       let [wanted, skip] = [limit, offset]
       let total = 0

@@ -1,6 +1,5 @@
-import { limits, paged } from '#server/kernel/schemas'
+import { pageOf } from '#server/kernel/schemas'
 import type { Actor } from '#server/kernel/access'
-import { sortRows } from '#server/kernel/page'
 import { type CatalogOptions, createCatalogs } from './catalogs.ts'
 import { createDeploy, type TemplatePorts } from './deploy.ts'
 import type { TemplateFolder } from './folder.ts'
@@ -36,9 +35,7 @@ export function createTemplates(options: TemplateOptions) {
     catalogs,
     async list(query: TemplateQuery) {
       const found = await shelf.find(query)
-      const [limit, offset, sort] = limits(query)
-      const rows = sortRows(found.map(summary), sort).slice(offset, offset + limit)
-      return paged({ rows, total: found.length }, query)
+      return pageOf(found.map(summary), query)
     },
 
     /** Categories by name, with how many templates each has. */

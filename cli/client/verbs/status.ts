@@ -34,19 +34,18 @@ async function serverStatus(session: Session, options: ClientOptions): Promise<v
 }
 
 async function appStatus(session: Session, name: string, options: ClientOptions): Promise<void> {
-  const params = { params: { path: { id: await appId(session, name) } } }
+  const path = { id: await appId(session, name) }
+  const params = { params: { path } }
   const [app, instances] = await Promise.all([
     dataOf(session.api.GET('/api/apps/{id}', params)),
-    all((query) =>
-      dataOf(session.api.GET('/api/apps/{id}/instances', { params: { ...params.params, query } })),
-    ),
+    all((query) => dataOf(session.api.GET('/api/apps/{id}/instances', { params: { path, query } }))),
   ])
   // An app that sleeps has the status of one that runs, and nothing to show for it.
   const is_asleep =
     app.data.status === 'running' &&
     instances.length === 0 &&
     (await dataOf(session.api.GET('/api/apps/{id}/scaling', params))).data.status === 'asleep'
-  show(options, { ...app.data, instances: instances }, () =>
+  show(options, { ...app.data, instances }, () =>
     [
       appText(app.data),
       ...(is_asleep ? ['', 'The app is asleep: the next request wakes it.'] : []),

@@ -3,9 +3,9 @@ import { type Actor, authorize, isAdministrator, PLATFORM, visibleProjects } fro
 import type { AuditTrail } from '#server/kernel/audit'
 import { conflict, forbidden, invalid, notFound } from '#server/kernel/errors'
 import { newId } from '#server/kernel/ids'
-import { limits, paged, type Paging } from '#server/kernel/schemas'
+import { limits, paged, pageOf, type Paging } from '#server/kernel/schemas'
 import { mapInPieces } from '#server/kernel/pace'
-import { isWanted, sortRows, type Wanted } from '#server/kernel/page'
+import { isWanted, type Wanted } from '#server/kernel/page'
 import { BUILTIN, WATCHED_EVENTS } from './builtin.ts'
 import { createAlertRepository, type RuleRow } from './repository.ts'
 import type { AlertRule, AlertRuleChange, NewAlertRule } from './schema.ts'
@@ -208,10 +208,8 @@ export function createAlerts(options: AlertOptions) {
         .filter((row) => isWanted(filter.project_id, row.project_id))
         .map((row) => ({ ...row, state: stateOf(row, ranks.get(row.id) ?? 0) }))
         .filter(({ state }) => isWanted(filter.state, state))
-      const [limit, offset, sort] = limits(paging)
-      const shown = sortRows(rows, sort).slice(offset, offset + limit)
-      const views = await mapInPieces(actor.user_id, shown, (row) => view(row, actor))
-      return paged({ rows: views, total: rows.length }, paging)
+      const page = pageOf(rows, paging)
+      return { ...page, data: await mapInPieces(actor.user_id, page.data, (row) => view(row, actor)) }
     },
     add: (actor: Actor, project_id: string, body: NewAlertRule): AlertRule =>
       db.tx(() => {
