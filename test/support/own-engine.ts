@@ -1,5 +1,14 @@
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process'
-import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs'
 import { join } from 'node:path'
 import Docker from 'dockerode'
 import { poll } from './poll.ts'
@@ -10,12 +19,21 @@ export const canStartEngine =
   ['/usr/sbin/dockerd', '/usr/bin/dockerd'].some((path) => existsSync(path)) &&
   existsSync('/usr/bin/nsenter')
 
+const mountsBelow = (folder: string): string[] =>
+  readFileSync('/proc/mounts', 'utf8')
+    .split('\n')
+    .map((line) => line.split(' ')[1] ?? '')
+    .filter((place) => place.startsWith(`${folder}/`))
+    .reverse()
+
 /** A container engine of a test's own, that it may kill: own network namespace, data and socket. */
 export async function startOwnEngine(...extra: string[]) {
   // Not below /tmp, which may be a file system that images cannot be stored on.
   const parent = '/var/tmp'
   mkdirSync(parent, { recursive: true })
   const folder = mkdtempSync(join(parent, 'portreeve-engine-'))
+  // Containers with users of their own have to pass through it.
+  chmodSync(folder, 0o711)
   const namespace = `pt-${process.pid}-${readdirSync(parent).length}`
   const socket = join(folder, 'docker.sock')
   writeFileSync(
@@ -79,6 +97,8 @@ export async function startOwnEngine(...extra: string[]) {
         await docker.getContainer(Id).remove({ force: true })
       await end('SIGTERM')
       execFileSync('ip', ['netns', 'del', namespace])
+      // An engine whose containers have users of their own mounts its data folder on itself, and leaves that behind.
+      for (const mounted of mountsBelow(folder)) execFileSync('umount', ['--lazy', mounted])
       rmSync(folder, { recursive: true, force: true })
     },
   }

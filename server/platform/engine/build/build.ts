@@ -12,6 +12,7 @@ import { heartbeat } from '../heartbeat.ts'
 import type { Images } from '../images.ts'
 import type { LabelScope } from '../labels.ts'
 import { tookTheMemory, type WatchMemory } from '../memory.ts'
+import { rootUser } from '../users.ts'
 import { REMEMBERED, tellingLines } from './telling-lines.ts'
 
 export interface BuildOptions {
@@ -93,6 +94,12 @@ export function createBuilds(
     const found = cap ?? (await findCap())
     if (typeof found === 'string') return withoutBuildKit(spec, found, signal)
     if (outside && performance.now() < outside.until_ms) return withoutBuildKit(spec, outside.why, signal)
+    if (mayUnpack(spec.dockerfile) && (await rootUser(connection, signal)) !== 0)
+      return withoutBuildKit(
+        spec,
+        'with users of their own its steps could not change what ADD unpacks',
+        signal,
+      )
     cap = found
     const { buildWithBuildKit, UncappedBuild } = await buildKit()
     try {
@@ -166,6 +173,13 @@ export function createBuilds(
     classicBecause: () => reason,
   }
 }
+
+/**
+ * Whether ADD may unpack an archive, in a file that the classic builder can read. BuildKit leaves what it unpacks to the root
+ * of the machine, so that no step of a container with users of its own may write to it or change its owner.
+ */
+const mayUnpack = (dockerfile: string): boolean =>
+  /^\s*ADD\s/im.test(dockerfile) && !/--mount=\S*type=(?:secret|ssh|bind|tmpfs)\b/i.test(dockerfile)
 
 /** A Dockerfile that cannot be read is refused before the build begins, by an answer with an error status. */
 function refusal(error: unknown, spec: BuildSpec): EngineError | undefined {

@@ -6,6 +6,7 @@ import type { Connection } from '../connection.ts'
 import type { Containers } from './containers.ts'
 import { EngineError } from '../engine.ts'
 import { toEngineError } from '../failures.ts'
+import { rootUser } from '../users.ts'
 import type { ContainerSpec, Mount } from '../workload.ts'
 
 const FOLDER_MODE = 0o755
@@ -39,7 +40,10 @@ export async function prepare(
   if (!info || (isRoot(name) && files.length === 0)) return
   await containers.whileSafe(
     { info, spec },
-    () => fill(createArchive(connection, id, signal), { mounts, files, name }),
+    async () => {
+      const root = isRoot(name) ? 0 : await rootUser(connection, signal)
+      await fill(createArchive(connection, id, signal), { mounts, files, name, root })
+    },
     signal,
   )
 }
@@ -47,11 +51,17 @@ export async function prepare(
 /** Gives volumes to the image's user and writes files, both by the engine's archive calls. */
 async function fill(
   archive: Archive,
-  { mounts, files, name }: { mounts: readonly Mount[]; files: readonly FileMount[]; name: string },
+  {
+    mounts,
+    files,
+    name,
+    root,
+  }: { mounts: readonly Mount[]; files: readonly FileMount[]; name: string; root: number },
 ): Promise<void> {
   const user = await userOf(archive, name)
   for (const mount of mounts)
-    if (mount.kind === 'volume' && !mount.read_only && user.uid !== 0) await giveTo(archive, mount.path, user)
+    if (mount.kind === 'volume' && !mount.read_only && user.uid !== 0)
+      await giveTo(archive, { path: mount.path, root }, user)
   if (files.length === 0) return
   try {
     await writeFiles(archive, files, user)
@@ -194,9 +204,13 @@ async function userOf(archive: Archive, name: string): Promise<User> {
 }
 
 /** Changes the owner of a volume's own folder while it is root's; what is in it is left alone. */
-async function giveTo(archive: Archive, path: string, user: User): Promise<void> {
+async function giveTo(
+  archive: Archive,
+  { path, root }: { path: string; root: number },
+  user: User,
+): Promise<void> {
   const header = await archive.header(path)
-  if (header?.type !== 'directory' || header.uid !== 0) return
+  if (header?.type !== 'directory' || (header.uid !== 0 && header.uid !== root)) return
   const pack = await newPack()
   pack.entry({
     name: `${posix.basename(path)}/`,

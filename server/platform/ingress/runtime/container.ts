@@ -76,6 +76,9 @@ export function createEdgeContainer({
     const body = {
       ...desired,
       Labels: { ...desired.Labels, 'portreeve.edge.specification': specification },
+      // Not part of the specification: an edge of before runs on, and where containers have users of their own, none
+      // with the network of the machine can be made without it.
+      HostConfig: { ...desired.HostConfig, UsernsMode: 'host' },
     }
     try {
       await engine.call({
