@@ -70,20 +70,45 @@ const USEFUL = { '/usr/bin/ssh': 'openssh-client', '/usr/bin/nsupdate': 'bind9-d
 const missingOf = (packages: Record<string, string>) =>
   Object.entries(packages).flatMap(([file, name]) => (existsSync(file) ? [] : [name]))
 
-/** An engine that we install keeps containers running while it is restarted; that of somebody else is left as it is. */
-function letContainersLive(): void {
-  if (existsSync(ENGINE_SETTINGS)) return
+const hasEngine = () => existsSync('/usr/bin/dockerd') || existsSync('/usr/sbin/dockerd')
+
+const PLAIN_ENGINE = '{ "live-restore": true }\n'
+/** Root of a container is nobody of the machine (docs/decisions/0113). */
+const ENGINE_WITH_USERS = '{ "live-restore": true, "userns-remap": "default" }\n'
+
+/**
+ * How an engine that we install is set up: it keeps containers running while it is restarted, and gives them users of
+ * their own where the kernel can. That of somebody else is left as it is: then the answer is false.
+ */
+async function setUpEngine(): Promise<boolean> {
+  if (existsSync(ENGINE_SETTINGS)) return false
   mkdirSync(dirname(ENGINE_SETTINGS), { recursive: true })
-  writeFileSync(ENGINE_SETTINGS, '{ "live-restore": true }\n')
+  const { exit_code } = await run(['unshare', '--user', 'true'], { cwd: '/', timeout_ms: ENGINE_MS })
+  // What an earlier engine left would be hidden by it.
+  const has_users = exit_code === 0 && !existsSync('/var/lib/docker/overlay2')
+  writeFileSync(ENGINE_SETTINGS, has_users ? ENGINE_WITH_USERS : PLAIN_ENGINE)
+  return has_users
+}
+
+async function startEngine(): Promise<void> {
+  if (!hasSystemd()) return
+  await run(['systemctl', 'enable', '--now', 'docker'], { cwd: '/', timeout_ms: ENGINE_MS * 12 })
+}
+/** Takes users of their own from an engine that does not start with them, and in which nobody has anything yet. */
+async function giveIn(): Promise<true> {
+  writeFileSync(ENGINE_SETTINGS, PLAIN_ENGINE)
+  await startEngine()
+  return true
 }
 
 /** Installs and starts the engine where none answers, and what the server calls; answers what was done. */
 export async function ensureEngine(docker_host: string): Promise<string[]> {
   const missing = [...missingOf(NEEDED), ...(isDebian() ? missingOf(USEFUL) : [])]
   const answers = await engineAnswers(docker_host)
-  if (!answers && !existsSync('/usr/bin/dockerd') && !existsSync('/usr/sbin/dockerd')) {
+  let has_users = false
+  if (!answers && !hasEngine()) {
     missing.push('docker.io', 'iptables')
-    if (isDebian()) letContainersLive()
+    if (isDebian()) has_users = await setUpEngine()
   }
   if (missing.length > 0) {
     if (!isDebian())
@@ -92,13 +117,16 @@ export async function ensureEngine(docker_host: string): Promise<string[]> {
       )
     say(`Installing ${missing.join(', ')}.`)
     const install = ['install', '--yes', '--quiet', '--no-install-recommends', ...missing]
-    if (!(await apt(...install)) && !((await apt('update', '--quiet')) && (await apt(...install))))
+    const isInstalled = async () =>
+      (await apt(...install)) || ((await apt('update', '--quiet')) && (await apt(...install)))
+    // Where the package starts the engine, one that cannot start is one that cannot be installed.
+    if (!(await isInstalled()) && !(has_users && hasEngine() && (await giveIn()) && (await isInstalled())))
       throw new CommandError(`${missing.join(', ')} could not be installed; apt-get tells why.`)
   }
   const done = missing.map((name) => `Installed ${name}.`)
   if (answers || (await engineAnswers(docker_host))) return done
-  if (hasSystemd())
-    await run(['systemctl', 'enable', '--now', 'docker'], { cwd: '/', timeout_ms: ENGINE_MS * 12 })
+  await startEngine()
+  if (!(await engineAnswers(docker_host)) && has_users) await giveIn()
   if (!(await engineAnswers(docker_host)))
     throw new CommandError(
       `The container engine does not answer at ${docker_host}. Start it, then call this again.`,

@@ -38,41 +38,64 @@ install_missing_packages() {
   changed "Installed ${missing[*]}."
 }
 
-ensure_engine_runs() {
-  if engine_answers; then return; fi
-  if [ -n "${DOCKER_HOST:-}" ]; then fail "No container engine answers at DOCKER_HOST ($DOCKER_HOST). Start it, or unset DOCKER_HOST to use this machine's own."; fi
-  install_engine
-  if engine_answers; then return; fi
+engine_fault=''
+# Starts it and waits until it answers; else engine_fault says what is wrong.
+start_engine_of_machine() {
   if has_systemd; then
-    systemctl start docker.service 2> /dev/null || fail 'The container engine does not start; "journalctl -u docker" tells why.'
+    engine_fault='The container engine does not start; "journalctl -u docker" tells why.'
+    systemctl reset-failed docker.service 2> /dev/null || true
+    systemctl start docker.service 2> /dev/null || return 1
   else
-    supervised_start "$RUN_DIR" dockerd dockerd || fail "The supervisor of the container engine does not start; see $RUN_DIR/dockerd.log."
+    engine_fault="The supervisor of the container engine does not start; see $RUN_DIR/dockerd.log."
+    supervised_start "$RUN_DIR" dockerd dockerd || return 1
   fi
   local tries=0
   until engine_answers; do
     tries=$((tries + 1))
     if [ $tries -gt 60 ]; then
+      engine_fault='The container engine was started but does not answer.'
       if ! has_systemd; then tail -n 5 "$RUN_DIR/dockerd.log" >&2; supervised_stop "$RUN_DIR" dockerd; fi
-      fail 'The container engine was started but does not answer.'
+      return 1
     fi
     sleep 0.5
   done
+}
+
+ensure_engine_runs() {
+  if engine_answers; then return; fi
+  if [ -n "${DOCKER_HOST:-}" ]; then fail "No container engine answers at DOCKER_HOST ($DOCKER_HOST). Start it, or unset DOCKER_HOST to use this machine's own."; fi
+  install_engine
+  if engine_answers; then return; fi
+  if ! start_engine_of_machine; then
+    # Nobody has anything in an engine that never ran, so that it may begin otherwise.
+    if [ $engine_is_new = no ] || ! engine_settings_give_in $ENGINE_SETTINGS; then fail "$engine_fault"; fi
+    say 'The container engine does not start with users of their own for containers, and is started without.'
+    start_engine_of_machine || fail "$engine_fault"
+  fi
   changed 'Started the container engine.'
 }
 
-# An engine that we install keeps containers running while it is restarted; one that somebody else set up is left as it is.
+ENGINE_SETTINGS=/etc/docker/daemon.json
+engine_is_new=no
+# One that somebody else set up is left as it is.
 install_engine() {
   if command -v dockerd > /dev/null; then return; fi
   command -v apt-get > /dev/null || fail 'There is no container engine, and no apt to install one with. Install Docker, then run this again.'
   say 'Installing the container engine.'
-  if ! [ -e /etc/docker/daemon.json ]; then
+  if ! [ -e $ENGINE_SETTINGS ]; then
     mkdir -p /etc/docker
-    printf '{ "live-restore": true }\n' > /etc/docker/daemon.json
+    engine_settings > $ENGINE_SETTINGS
+    engine_is_new=yes
   fi
   local policy=/usr/sbin/policy-rc.d ours=no result=0
   # Without systemd the package must not start the engine: the supervisor does.
   if ! has_systemd && ! [ -e $policy ]; then ours=yes; printf '#!/bin/sh\nexit 101\n' > $policy; chmod 755 $policy; fi
   install_packages docker.io iptables ca-certificates || result=1
+  # Where the package starts the engine, one that cannot start is one that cannot be installed.
+  if [ $result -ne 0 ] && [ $engine_is_new = yes ] && command -v dockerd > /dev/null && engine_settings_give_in $ENGINE_SETTINGS; then
+    result=0
+    install_packages docker.io iptables ca-certificates || result=1
+  fi
   if [ $ours = yes ]; then rm -f $policy; fi
   [ $result -eq 0 ] || fail "apt could not install the container engine: $(grep -E '^(E|Err)' "$PACKAGE_LOG" | tail -n 1). Is the network up?"
   changed 'Installed the container engine.'
