@@ -5,7 +5,14 @@ export default defineModule({
   name: 'apps',
   tags: [{ name: 'apps', description: 'Apps: create, configure, start, stop, read logs, run commands.' }],
   resources: [
-    { noun: 'app', table: 'apps', status_column: 'status', quota: 'apps', where: 'preview_id IS NULL' },
+    {
+      noun: 'app',
+      prefix: 'app',
+      table: 'apps',
+      status_column: 'status',
+      quota: 'apps',
+      where: 'preview_id IS NULL',
+    },
   ],
   create: createAppsDomain,
   channels: () => [{ name: 'apps/:id', kind: 'events', noun: 'app', events: (app_id) => ({ app_id }) }],

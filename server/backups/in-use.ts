@@ -10,7 +10,7 @@ const MOST_JOBS = 10_000
 const isAsked = (jobs: Pick<Jobs, 'page'>, kind: string[], field: string, id: string): boolean =>
   jobs
     .page(undefined, { kind, status: ['queued', 'running', 'undoing'] }, MOST_JOBS, 0)
-    .rows.some(({ payload }) => own(JSON.parse(payload) as Record<string, unknown>, field) === id)
+    .some(({ payload }) => own(JSON.parse(payload) as Record<string, unknown>, field) === id)
 
 /** Whether a restore or a trial of a backup is under way, which reads its archive until it has ended. */
 export const isInUse = (jobs: Pick<Jobs, 'page'>, backup_id: string): boolean =>

@@ -14,8 +14,8 @@ export default defineModule({
     },
   ],
   resources: [
-    { noun: 'backup', table: 'backups', name_column: 'target_name', listed: 'nowhere' },
-    { noun: 'backup_schedule', table: 'backup_schedules', listed: 'nowhere' },
+    { noun: 'backup', prefix: 'bkp', table: 'backups', name_column: 'target_name', listed: 'nowhere' },
+    { noun: 'backup_schedule', prefix: 'sch', table: 'backup_schedules', listed: 'nowhere' },
   ],
   parts: [
     { prefix: 'bkp', table: 'backups', of: 'target_id' },

@@ -17,7 +17,7 @@ export default defineModule({
       paths: /^domains\/:id\/ssl-mode$/,
     },
   ],
-  resources: [{ noun: 'certificate', table: 'certificates', status_column: 'status' }],
+  resources: [{ noun: 'certificate', prefix: 'crt', table: 'certificates', status_column: 'status' }],
   sealed: [
     sealedById('certificates', 'private_key'),
     sealedById('certificates', 'next_key'),

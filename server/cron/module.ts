@@ -12,7 +12,7 @@ const DAYS_KEPT = 90
 export default defineModule({
   name: 'cron',
   tags: [{ name: 'cron', description: 'Scheduled commands and calls.', paths: /^cron-jobs\b/ }],
-  resources: [{ noun: 'cron_job', table: 'cron_jobs' }],
+  resources: [{ noun: 'cron_job', prefix: 'cron', table: 'cron_jobs' }],
   parts: [{ prefix: 'run', table: 'cron_runs', of: 'app_id' }],
   sealed: [sealedById('cron_jobs', 'request')],
   pools: CRON_POOL,

@@ -8,6 +8,7 @@ export default defineModule({
   resources: [
     {
       noun: 'database',
+      prefix: 'db',
       table: 'databases',
       status_column: 'status',
       quota: 'databases',

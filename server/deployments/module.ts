@@ -12,7 +12,7 @@ export default defineModule({
       paths: /^apps\/:id\/(deploy|deployments|rollback)$/,
     },
   ],
-  resources: [{ noun: 'deployment', table: 'deployments', listed: 'nowhere' }],
+  resources: [{ noun: 'deployment', prefix: 'dep', table: 'deployments', listed: 'nowhere' }],
   parts: [{ prefix: 'dep', table: 'deployments', of: 'app_id' }],
   sealed: [
     sealedById('releases', 'environment'),

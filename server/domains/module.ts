@@ -27,7 +27,14 @@ export default defineModule({
   name: 'domains',
   tags: [{ name: 'domains', description: 'Host names of apps and their verification.' }],
   resources: [
-    { noun: 'domain', table: 'domains', name_column: 'hostname', status_column: 'status', quota: 'domains' },
+    {
+      noun: 'domain',
+      prefix: 'dom',
+      table: 'domains',
+      name_column: 'hostname',
+      status_column: 'status',
+      quota: 'domains',
+    },
   ],
   create: (base: Base, use: Needs) =>
     createDomains({

@@ -76,7 +76,7 @@ export type GitAccess = ReturnType<typeof createGitAccess>
 export default defineModule({
   name: 'git_credentials',
   tags: [{ name: 'git-credentials', description: 'Tokens for private repositories.' }],
-  resources: [{ noun: 'git_credential', table: 'git_credentials', access: 'developer' }],
+  resources: [{ noun: 'git_credential', prefix: 'git', table: 'git_credentials', access: 'developer' }],
   sealed: [sealedById('git_credentials', 'token')],
   create: createGitAccess,
   app: { fetch_secrets: (own, { project_id }) => own.tokens(project_id) },

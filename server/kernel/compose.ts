@@ -45,6 +45,7 @@ export interface Composed<S> {
   stop(): Promise<void>
 }
 
+const prefixOf = (id: string): string => id.split('_')[0]!
 const SHOWN = { overview: ['everywhere'], search: ['everywhere', 'search'] } as const
 export const poolsOf = (modules: readonly AnyModule[]): Record<string, number> =>
   Object.assign({}, ...modules.map(({ pools }) => pools)) as Record<string, number>
@@ -100,13 +101,23 @@ function createDeclared(
       .map(({ prefix, table, of }) => [prefix as string, `SELECT ${of} FROM ${table} WHERE id = ?`]),
   )
   const wholeOf = (id: string): string => {
-    const query = parts.get(id.split('_')[0]!)
+    const query = parts.get(prefixOf(id))
     return (query && (db.sql(query).pluck().get(id) as string | null | undefined)) ?? id
   }
+  /** What has a name, by how its ids begin: who lists a hundred jobs asks for a hundred names. */
+  const named = new Map(
+    kinds
+      .filter(({ source }) => sources.search.includes(source))
+      .map(({ prefix, source }) => [prefix as string, source]),
+  )
   const locators = new Map(kinds.map(({ noun, source }) => [noun, source.locate]))
   requireDistinct(
     'noun',
     kinds.map(({ noun }) => noun),
+  )
+  requireDistinct(
+    'prefix',
+    kinds.map(({ prefix }) => prefix),
   )
   const followers = modules.filter(({ app }) => app)
   const sharing = modules.filter(({ share }) => share)
@@ -116,11 +127,8 @@ function createDeclared(
     locate: (noun, id) => locators.get(noun)?.(id),
     named(actor, id) {
       const whole = wholeOf(id)
-      for (const source of sources.search) {
-        const found = openTo(actor, source).find(whole)
-        if (found) return found
-      }
-      return undefined
+      const source = named.get(prefixOf(whole))
+      return source && openTo(actor, source).find(whole)
     },
     nouns: [...locators.keys()],
     sealed: sealedOf(modules),

@@ -9,6 +9,8 @@ import type { Share } from './shares.ts'
 export interface ResourceKind extends Omit<TableSource, 'kind'> {
   /** What endpoints call it in `scope`, and answers in `kind`: `ssh_key`. */
   noun: string
+  /** How their ids begin: `ssh`. */
+  prefix: IdPrefix
   /** Default `everywhere`: overviews, search, quotas, and whether a project is empty. */
   listed?: 'everywhere' | 'search' | 'nowhere'
 }

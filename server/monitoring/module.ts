@@ -99,8 +99,8 @@ export default defineModule({
   name: 'monitoring',
   tags: [{ name: 'monitoring', description: 'Metrics, alerts, uptime checks and health.' }],
   resources: [
-    { noun: 'alert_rule', table: 'alert_rules', listed: 'nowhere' },
-    { noun: 'uptime_check', table: 'uptime_checks', status_column: 'status' },
+    { noun: 'alert_rule', prefix: 'alr', table: 'alert_rules', listed: 'nowhere' },
+    { noun: 'uptime_check', prefix: 'upt', table: 'uptime_checks', status_column: 'status' },
   ],
   create: createMonitoringDomain,
   retention: {

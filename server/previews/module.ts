@@ -14,6 +14,7 @@ export default defineModule({
   resources: [
     {
       noun: 'preview',
+      prefix: 'prv',
       table: 'previews',
       status_column: 'status',
       quota: 'previews',

@@ -16,7 +16,7 @@ interface Needs {
 export default defineModule({
   name: 'projects',
   tags: [{ name: 'projects', description: 'Projects, their members and audit logs.' }],
-  resources: [{ noun: 'project', table: 'projects', project_column: 'id', listed: 'search' }],
+  resources: [{ noun: 'project', prefix: 'prj', table: 'projects', project_column: 'id', listed: 'search' }],
   create: ({ modules, ...base }: Base, use: Needs) =>
     createProjects({
       ...base,

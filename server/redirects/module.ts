@@ -7,7 +7,7 @@ import { createRedirects } from './service.ts'
 export default defineModule({
   name: 'redirects',
   tags: [{ name: 'redirects', description: 'Redirect rules at the edge.' }],
-  resources: [{ noun: 'redirect', table: 'redirects', name_column: 'source' }],
+  resources: [{ noun: 'redirect', prefix: 'rdr', table: 'redirects', name_column: 'source' }],
   create: (
     base: Base,
     use: {

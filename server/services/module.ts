@@ -14,7 +14,7 @@ export default defineModule({
       paths: /^(apps\/:id\/services|services)\b/,
     },
   ],
-  resources: [{ noun: 'service', table: 'services' }],
+  resources: [{ noun: 'service', prefix: 'svc', table: 'services' }],
   create: (
     base: Base,
     use: {

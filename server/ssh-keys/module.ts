@@ -7,7 +7,7 @@ import { createSshKeys } from './service.ts'
 export default defineModule({
   name: 'ssh_keys',
   tags: [{ name: 'ssh-keys', description: 'SSH keys for private repositories and nodes.' }],
-  resources: [{ noun: 'ssh_key', table: 'ssh_keys', access: 'developer' }],
+  resources: [{ noun: 'ssh_key', prefix: 'ssh', table: 'ssh_keys', access: 'developer' }],
   sealed: [sealedById('ssh_keys', 'private_key')],
   create({ policy, ...base }: Base, use: { apps: Pick<Apps, 'sources'> }) {
     const own = createSshKeys({

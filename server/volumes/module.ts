@@ -25,6 +25,7 @@ export default defineModule({
   resources: [
     {
       noun: 'volume',
+      prefix: 'vol',
       table: 'volumes',
       status_column: 'status',
       quota: 'volumes',

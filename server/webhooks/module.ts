@@ -120,6 +120,7 @@ export default defineModule({
   resources: [
     {
       noun: 'webhook',
+      prefix: 'whk',
       table: 'webhooks',
       name_column: 'name',
       access: 'developer',

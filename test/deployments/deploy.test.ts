@@ -356,7 +356,7 @@ describe('the life of an app', () => {
     expect(answers.map(({ status }) => status)).toEqual([200, 200, 200])
     ending.resolve()
     await api.services.jobs.idle()
-    expect(api.services.jobs.page(undefined, { kind: 'app.stop' }, 10, 0).total).toBe(1)
+    expect(api.services.jobs.count(undefined, { kind: 'app.stop' })).toBe(1)
     expect(await app(id)).toMatchObject({ status: 'stopped', live_deployment_id: second })
     expect(await api.fakes.engine.instances({ owner: { kind: 'app', id: id } })).toEqual([])
     await api.as('developer').post(`/api/apps/${id}/start`)

@@ -41,10 +41,14 @@ describe('a list of modules', () => {
       'The service «diary» was asked for before it is made.',
     )
   })
-  it('claims a name, a noun and a pool once', () => {
-    const resources = [{ noun: 'app', table: 'apps' }]
+  it('claims a name, a noun, a prefix of ids and a pool once', () => {
+    const resources = [{ noun: 'app', prefix: 'app' as const, table: 'apps' }]
     expect(() => composed(plain('one'), plain('one'))).toThrow('declare the name «one»')
     expect(() => composed(plain('one', { resources }), plain('two', { resources }))).toThrow('noun «app»')
+    const other = [{ noun: 'shop', prefix: 'app' as const, table: 'shops' }]
+    expect(() => composed(plain('one', { resources }), plain('two', { resources: other }))).toThrow(
+      'prefix «app»',
+    )
     const pools = { slow: 1 }
     expect(() => composed(plain('one', { pools }), plain('two', { pools }))).toThrow('pool «slow»')
   })

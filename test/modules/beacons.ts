@@ -35,7 +35,7 @@ export const passes: string[] = []
 export const beacons = defineModule({
   name: 'beacons',
   tags: [{ name: 'beacons', description: 'Lights that a test lights.', paths: /^beacons\b/ }],
-  resources: [{ noun: 'beacon', table: 'beacons', quota: 'beacons' }],
+  resources: [{ noun: 'beacon', prefix: 'cat', table: 'beacons', quota: 'beacons' }],
   sealed: [sealedById('beacons', 'secret')],
   create(
     { db, clock, secrets }: Base,
@@ -49,7 +49,7 @@ export const beacons = defineModule({
       light: (project_id: string, name: string, app_id: string | null) =>
         db.tx(() => {
           use.projects.requireQuota(project_id, 'beacon')
-          const id = newId('app').replace('app_', 'bcn_')
+          const id = newId('cat')
           const secret = secrets.seal(`secret of ${name}`, `beacons/secret/${id}`)
           const row = { id, project_id, app_id, name, secret, created_at: clock.iso() }
           repository.insert(row)

@@ -23,7 +23,7 @@ describe('a domain that only has its folder, its routes, its migration and one l
     for (const caller of ['outsider', 'owner'] as const) {
       const [foreign, unknown] = [
         await api.as(caller).get(`/api/beacons/${id}`),
-        await api.as(caller).get('/api/beacons/bcn_00000000000000000000'),
+        await api.as(caller).get('/api/beacons/cat_00000000000000000000'),
       ]
       expect([foreign.status, foreign.text]).toEqual([404, unknown.text])
     }

@@ -68,6 +68,33 @@ describe('background jobs', () => {
     expect((await api.as('viewer').get(`/api/system/jobs/${id}`)).body.data?.about ?? null).toBeNull()
     expect((await api.as('admin').get(`/api/system/jobs/${id}`)).body.data.about.name).toBe('shop')
   })
+  it('say nothing of what only administrators see of a project', async () => {
+    const config = { url: 'https://hooks.example.test/in' }
+    const body = { kind: 'notification', provider: 'generic', name: 'Of all', all_projects: true, config }
+    const webhook = (await api.as('admin').post('/api/webhooks', body)).body.data
+    expect(webhook.id).toMatch(/^whk_/)
+    await deployed('shop')
+    api.kernel.db.sql('UPDATE jobs SET subject = ?').run(webhook.id)
+    const aboutFor = async (who: 'admin' | 'owner') =>
+      (await api.as(who).get('/api/system/jobs?kind=deploy')).body.data[0].about
+    expect([await aboutFor('admin'), await aboutFor('owner')]).toEqual([
+      { kind: 'webhook', id: webhook.id, name: 'Of all' },
+      null,
+    ])
+  })
+  it('ask nothing but the kind of what they are about for its name', async () => {
+    await deployed('shop')
+    const { db } = api.kernel
+    const { sql } = db
+    const named = new Set<string>()
+    db.sql = (text) => {
+      const [, kind] = /^SELECT '(\w+)' AS kind/.exec(text) ?? []
+      if (kind) named.add(kind)
+      return sql(text)
+    }
+    expect((await jobs('?kind=deploy')).data[0].about.name).toBe('shop')
+    expect([...named]).toEqual(['app'])
+  })
   it('say why they failed, and at which step', async () => {
     api.fakes.engine.behave(() => true, { build: 'fail' })
     await deployed('shop')

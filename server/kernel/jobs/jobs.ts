@@ -37,6 +37,7 @@ export interface Jobs {
   steps(job_id: string): StepRow[]
   /** Changes the size of a pool from now on; steps under way go on. */
   resizePool(name: string, size: number): void
+  count: JobRepository['count']
   /** A page of jobs of these projects, undefined for all, newest first. */
   page: JobRepository['page']
   /** Forgets jobs that ended before this time; returns how many. */
@@ -205,6 +206,7 @@ export function createJobs(options: JobsOptions): Jobs {
   }
 
   return {
+    count: repository.count,
     page: repository.page,
     prune: repository.prune,
     define(added) {

@@ -40,19 +40,29 @@ describe('a list of jobs', () => {
   test.each([[{}], [{ kind: 'cron' }], [{ status: ['failed', 'running'] as const }]])(
     'of %j is found and counted by an index alone, and reads no job but those of its page',
     (filter) => {
-      const plans = plansOf(db, () => void createJobRepository(db).page(['prj_1'], filter, 20, 0))
-      expect(plans.filter((plan) => !plan.includes('USING COVERING INDEX jobs_listed'))).toEqual([])
+      const { count, page } = createJobRepository(db)
+      for (const projects of [['prj_1'], undefined]) {
+        const plans = plansOf(db, () => [page(projects, filter, 20, 0), count(projects, filter)])
+        expect(plans).toHaveLength(2)
+        expect(plans.filter((plan) => !plan.includes('USING COVERING INDEX jobs_listed'))).toEqual([])
+      }
     },
   )
+  test('of some projects looks at no job of others', () => {
+    const { count, page } = createJobRepository(db)
+    const plans = plansOf(db, () => [page(['prj_1'], {}, 20, 0), count(['prj_1'], {})])
+    expect(plans.filter((plan) => !/SEARCH jobs .*jobs_listed \(project_id=\?\)/.test(plan))).toEqual([])
+  })
   test('has all that match, in the order that was asked for', () => {
     const [crons, backups] = [ended('cron', 5, 'prj_1'), ended('backup', 3, 'prj_2')]
-    const { page } = createJobRepository(db)
-    const ids = (...about: Parameters<typeof page>) => page(...about).rows.map(({ id }) => id)
+    const { count, page } = createJobRepository(db)
+    const ids = (...about: Parameters<typeof page>) => page(...about).map(({ id }) => id)
     expect(ids(undefined, {}, 4, 0)).toEqual([...backups.toReversed(), crons[4]])
     expect(ids(['prj_1'], { status: 'failed' }, 4, 0)).toEqual([crons[3], crons[1]])
     const sort = [{ column: 'kind', descending: false }]
     expect(ids(undefined, {}, 2, 2, sort)).toEqual([backups[0], crons[4]])
-    expect(page(['prj_1', 'prj_2'], { kind: 'cron' }, 2, 0).total).toBe(5)
+    expect(count(['prj_1', 'prj_2'], { kind: 'cron' })).toBe(5)
+    expect(count([], {})).toBe(0)
   })
 })
 
