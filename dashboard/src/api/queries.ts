@@ -5,7 +5,7 @@ import {
   useQuery,
   useQueryClient,
 } from '@tanstack/vue-query'
-import { computed, type MaybeRefOrGetter, type Ref, reactive, ref, toValue } from 'vue'
+import { computed, type MaybeRefOrGetter, nextTick, type Ref, reactive, ref, toValue } from 'vue'
 import { tell } from '@/lib/toasts'
 import { answerOf } from './client.ts'
 import { ApiFault, sentenceOf } from './fault.ts'
@@ -73,12 +73,41 @@ export function readAhead<T>(
   })
 }
 
-/** Asks again for everything that is about one of these nouns. */
+/** Ids of what is being deleted on a page about it. */
+const leaving = new Set<string>()
+
+/** Asks again for everything that is about one of these nouns, unless its page is about to be left. */
 export function refresh(about: About): Promise<void> {
   return query_client.invalidateQueries({
-    predicate: ({ meta }) =>
+    predicate: ({ meta, queryHash }) =>
+      ![...leaving].some((id) => queryHash.includes(id)) &&
       ((meta?.about as About | undefined) ?? []).some((noun) => noun === '*' || about.includes(noun)),
   })
+}
+
+/**
+ * Deletes what open pages are about, and leaves them. What these show is asked for no more meanwhile: it would be
+ * answered that it does not exist.
+ */
+export async function deleteAndLeave<T>(
+  id: string,
+  act: () => Promise<T>,
+  leave: () => Promise<unknown>,
+): Promise<T> {
+  const predicate = ({ queryHash }: { queryHash: string }) => queryHash.includes(id)
+  leaving.add(id)
+  try {
+    const gone = await act()
+    await leave()
+    await nextTick()
+    query_client.removeQueries({ predicate, type: 'inactive' })
+    return gone
+  } catch (error) {
+    void query_client.invalidateQueries({ predicate })
+    throw error
+  } finally {
+    leaving.delete(id)
+  }
 }
 
 /**
