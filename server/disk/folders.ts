@@ -1,6 +1,7 @@
 import { statfsSync } from 'node:fs'
 import { readdir, rm, stat } from 'node:fs/promises'
 import { join } from 'node:path'
+import { readDisk } from '#server/platform/host/reading'
 
 export interface FoundFile {
   path: string
@@ -40,11 +41,12 @@ export function diskOf(
   folder: string,
 ): { device: string; total_bytes: number; free_bytes: number } | undefined {
   try {
-    const { bsize, blocks, bavail, type, files } = statfsSync(folder)
+    const found = statfsSync(folder)
+    const { disk_used_bytes, disk_total_bytes } = readDisk(found)
     return {
-      device: `${type}-${blocks}-${files}`,
-      total_bytes: blocks * bsize,
-      free_bytes: bavail * bsize,
+      device: `${found.type}-${found.blocks}-${found.files}`,
+      total_bytes: disk_total_bytes,
+      free_bytes: disk_total_bytes - disk_used_bytes,
     }
   } catch {
     return undefined

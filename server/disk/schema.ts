@@ -14,13 +14,15 @@ export const DiskUsage = v.pipe(
         v.object({
           path: v.string(),
           holds: v.pipe(v.array(v.picklist(['engine', 'data'])), v.description('What lies on this disk.')),
-          total_bytes: Bytes('Size of the disk'),
+          total_bytes: Bytes('Size of the disk, without what its file system keeps for the administrator'),
           free_bytes: Bytes('What is free on it'),
         }),
       ),
       v.description('Disks of the engine and of the data directory; one when both are the same.'),
     ),
-    total_bytes: Bytes('Size of the disk of the engine'),
+    total_bytes: Bytes(
+      'Size of the disk of the engine, without what its file system keeps for the administrator',
+    ),
     free_bytes: Bytes('What is free on the disk of the engine'),
     images: v.object({
       ...part('images'),

@@ -14,7 +14,9 @@ export const MetricPoint = v.pipe(
     network_out_bytes: number('Bytes sent in the interval.'),
     instances: number('Instances that ran, average.'),
     disk_used_bytes: number('Used bytes of the data disk.'),
-    disk_total_bytes: number('Size of the data disk.'),
+    disk_total_bytes: number(
+      'Size of the data disk, without what its file system keeps for the administrator.',
+    ),
     load_1m: number('Load of one minute, average.'),
     requests: number('Requests that ended in the interval.'),
     requests_per_second: number('Requests per second, average.'),

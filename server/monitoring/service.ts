@@ -218,7 +218,11 @@ export function createMonitoring(options: MonitoringOptions) {
         ofServer('portreeve_server_memory_used_bytes', 'Used memory of the server.', server?.memory),
         ofServer('portreeve_server_memory_total_bytes', 'Memory of the server.', server?.memory_total),
         ofServer('portreeve_server_disk_used_bytes', 'Used bytes of the data disk.', server?.disk_used),
-        ofServer('portreeve_server_disk_total_bytes', 'Size of the data disk.', server?.disk_total),
+        ofServer(
+          'portreeve_server_disk_total_bytes',
+          'Size of the data disk, without what its file system keeps for the administrator.',
+          server?.disk_total,
+        ),
         ofServer('portreeve_alerts_firing', 'Alerts that fire.', alerts.countFiring(actor)),
       ])
     },

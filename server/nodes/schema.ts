@@ -49,7 +49,9 @@ export const Node = v.pipe(
       v.object({
         cpus: described(v.number(), 'Processors.'),
         memory_bytes: count('Memory of the server.'),
-        disk_bytes: count('Size of the disk that holds the data of Portreeve.'),
+        disk_bytes: count(
+          'Size of the disk that holds the data of Portreeve, without what its file system keeps for the administrator.',
+        ),
       }),
       v.title('NodeCapacity'),
     ),

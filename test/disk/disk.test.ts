@@ -1,4 +1,4 @@
-import { mkdirSync, utimesSync, writeFileSync, existsSync } from 'node:fs'
+import { mkdirSync, statfsSync, utimesSync, writeFileSync, existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { cacheAbove, unusedImages } from '#server/disk/candidates'
@@ -47,6 +47,9 @@ describe('what takes the disk', () => {
       containers: { count: 1 },
     })
     for (const part of ['total_bytes', 'free_bytes'] as const) expect(body.data[part]).toBeGreaterThan(0)
+    // As full as `df` says: what the file system keeps for the administrator can be had by nobody.
+    const { blocks, bfree, bavail, bsize } = statfsSync(api.kernel.config.data_directory)
+    expect(body.data.total_bytes).toBe((blocks - bfree + bavail) * bsize)
     expect(body.data.logs.deployments_bytes).toBeGreaterThan(0)
     for (const caller of ['owner', 'viewer', 'reader'] as const) {
       expect((await api.as(caller).get('/api/system/disk')).status).toBe(403)

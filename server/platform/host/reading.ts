@@ -38,10 +38,18 @@ export const readAvailable = (text: string): number | undefined => {
   return match ? Number(match[1]) * 1024 : undefined
 }
 
-/** As `df` tells it: what the file system keeps for the administrator is not used, though nobody else has it. */
-export const readDisk = ({ blocks, bfree, bsize }: Pick<StatsFs, 'blocks' | 'bfree' | 'bsize'>) => ({
+/**
+ * What is used, and what could be: what the file system keeps for the administrator is neither. Its share is the one that
+ * `df` tells: a disk from which nobody can have anything more is full, however much is kept.
+ */
+export const readDisk = ({
+  blocks,
+  bfree,
+  bavail,
+  bsize,
+}: Pick<StatsFs, 'blocks' | 'bfree' | 'bavail' | 'bsize'>) => ({
   disk_used_bytes: (blocks - bfree) * bsize,
-  disk_total_bytes: blocks * bsize,
+  disk_total_bytes: (blocks - bfree + bavail) * bsize,
 })
 
 /** @param directory on the disk that is watched. */

@@ -216,9 +216,11 @@ describe('samples', () => {
 })
 
 describe('the disk of the server', () => {
-  it('is used by what is on it, not by what its file system keeps for the administrator', () => {
+  it('is as full as `df` says: what its file system keeps for the administrator is neither used nor to be had', () => {
     const file_system = { bsize: 4096, blocks: 1000, bfree: 600, bavail: 550 }
-    expect(readDisk(file_system)).toEqual({ disk_used_bytes: 400 * 4096, disk_total_bytes: 1000 * 4096 })
+    expect(readDisk(file_system)).toEqual({ disk_used_bytes: 400 * 4096, disk_total_bytes: 950 * 4096 })
+    const { disk_used_bytes, disk_total_bytes } = readDisk({ ...file_system, bavail: 0 })
+    expect(disk_used_bytes / disk_total_bytes).toBe(1)
   })
 })
 
