@@ -139,6 +139,7 @@ async function cost(apps: number, recorded: Recorded): Promise<number> {
       resource: (id) => resources.find((one) => one.id === id),
       statuses: () => ({ running: resources.length }),
       channel: () => undefined,
+      previewName: () => undefined,
       statusPage: () => '',
       cronJobs: () => [],
       instances: async () =>

@@ -14,6 +14,7 @@ export default defineModule({
       where: 'preview_id IS NULL',
     },
   ],
+  parts: [{ prefix: 'app', table: 'apps', of: 'preview_id' }],
   create: createAppsDomain,
   channels: () => [{ name: 'apps/:id', kind: 'events', noun: 'app', events: (app_id) => ({ app_id }) }],
   share: (own, project_id) => own.shares.inProject(project_id),

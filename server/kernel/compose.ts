@@ -100,9 +100,11 @@ function createDeclared(
       .flatMap((module) => module.parts ?? [])
       .map(({ prefix, table, of }) => [prefix as string, `SELECT ${of} FROM ${table} WHERE id = ?`]),
   )
+  /** What something is a part of: a deployment of an app, which may run a preview. */
   const wholeOf = (id: string): string => {
     const query = parts.get(prefixOf(id))
-    return (query && (db.sql(query).pluck().get(id) as string | null | undefined)) ?? id
+    const whole = query && (db.sql(query).pluck().get(id) as string | null | undefined)
+    return whole && prefixOf(whole) !== prefixOf(id) ? wholeOf(whole) : id
   }
   /** What has a name, by how its ids begin: who lists a hundred jobs asks for a hundred names. */
   const named = new Map(

@@ -15,12 +15,12 @@ export interface ResourceKind extends Omit<TableSource, 'kind'> {
   listed?: 'everywhere' | 'search' | 'nowhere'
 }
 
-/** Rows that jobs work on and that have no name of their own, such as runs of a cron job. */
+/** Rows that jobs work on and that no list names, such as runs of a cron job. */
 export interface Parts {
   /** How their ids begin: `run`. */
   prefix: IdPrefix
   table: string
-  /** Column with the id of the resource that each is a part of. */
+  /** Column with the id of what each is a part of, null for one that is no part of anything. */
   of: string
 }
 

@@ -2,6 +2,7 @@ import type { AlertPorts } from './alerts/service.ts'
 import type { Addresses } from '#server/addresses/service'
 import { defineModule } from '#server/kernel/module'
 import type { Base } from '#server/platform/base'
+import type { Previews } from '#server/previews/service'
 import { createDial } from '#server/platform/outbound/dial'
 import type { Traffic } from '#server/traffic/service'
 import { readHost } from '#server/platform/host/reading'
@@ -17,24 +18,34 @@ interface Needs {
   webhooks: Pick<AlertPorts, 'channel'>
   projects: { nameOf(id: string): string | undefined }
   cron: { idsOf(app_id: string): string[] }
+  previews: Pick<Previews, 'ofRunner'>
   addresses: Pick<Addresses, 'public_url'>
 }
 
 function createMonitoringDomain(base: Base, use: Needs) {
   const { engine, config, policy, client, modules, db, clock } = base
   const sources = () => modules.sources('overview').filter(({ kind }) => WATCHED.has(kind))
+  function resource(id: string): MonitoredResource | undefined {
+    for (const source of sources()) {
+      const found = source.find(id)
+      if (found) return found as MonitoredResource
+    }
+    return undefined
+  }
+  /** Its name may say neither whose preview it is nor of what. */
+  function previewName(app_id: string): string | undefined {
+    const preview = use.previews.ofRunner(app_id)
+    if (!preview) return undefined
+    const what = preview.source === 'api' ? 'preview' : 'pull request'
+    const app = resource(preview.app_id)?.name ?? preview.app_id
+    return `${preview.name} (${what} ${preview.number} of ${app})`
+  }
   const monitoring = createMonitoring({
     ...base,
     tools: { client, dial: createDial(policy) },
     ports: {
       resources: () => sources().flatMap((source) => source.all() as MonitoredResource[]),
-      resource: (id) => {
-        for (const source of sources()) {
-          const found = source.find(id)
-          if (found) return found as MonitoredResource
-        }
-        return undefined
-      },
+      resource,
       statuses: (project_ids) =>
         Object.fromEntries(
           sources()
@@ -42,6 +53,7 @@ function createMonitoringDomain(base: Base, use: Needs) {
             .flatMap((source) => source.statuses(project_ids).map(({ status, n }) => [status, n])),
         ),
       channel: (id) => use.webhooks.channel(id),
+      previewName,
       instances: async () =>
         (await engine.runningInstances()).flatMap(({ id, owner }): SampledInstance[] =>
           owner.kind === 'app' || owner.kind === 'database'

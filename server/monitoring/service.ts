@@ -28,6 +28,8 @@ export interface MonitoringPorts extends SamplerPorts {
   /** How many apps have each status, in these projects (undefined: all). */
   statuses(project_ids: readonly string[] | undefined): Record<string, number>
   channel: AlertPorts['channel']
+  /** What people call the preview that an app runs; undefined for any other app. */
+  previewName(app_id: string): string | undefined
   /** Path of the public page of a project. */
   statusPage(project_id: string): string
   /** Ids of the cron jobs of an app. */
@@ -89,7 +91,7 @@ export function createMonitoring(options: MonitoringOptions) {
     const named = [app_id, database_id, volume_id, node_id, target_id, certificate_id]
     const id = named.find((value) => typeof value === 'string') ?? project_id ?? payload.target
     if (typeof id !== 'string') return undefined
-    return { id, name: find(id)?.name ?? toldName(payload) ?? id }
+    return { id, name: find(id)?.name ?? ports.previewName(id) ?? toldName(payload) ?? id }
   }
   const alerts: Alerts = createAlerts({
     ...options,

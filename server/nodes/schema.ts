@@ -137,6 +137,10 @@ export const NodeInstance = v.pipe(
     project_id: v.string(),
     owner_kind: described(v.string(), 'What it belongs to: `app`, `database` or a task.'),
     owner_id: described(v.string(), 'Id of the app, database or task.'),
+    owner_name: described(
+      v.nullable(v.string()),
+      'Name of the app or database, or of the preview that the app runs; null for a task.',
+    ),
     process: described(v.string(), '`web`, or the name of another process.'),
     index: count('Counts the instances of a process from 0.'),
     state: v.picklist(['created', 'running', 'restarting', 'exited', 'dead', 'paused']),

@@ -7,6 +7,7 @@ import { answeredWithin, shared } from '#server/kernel/deadline'
 import { conflict, notFound } from '#server/kernel/errors'
 import type { Events } from '#server/kernel/events'
 import { newId } from '#server/kernel/ids'
+import type { Declared } from '#server/kernel/module'
 import type { Sort, Wanted } from '#server/kernel/page'
 import { limits, paged, pageOf, type Paging } from '#server/kernel/schemas'
 import { type HostReading, readHost } from '#server/platform/host/reading'
@@ -23,6 +24,7 @@ export interface NodeOptions {
   events: Pick<Events, 'append'>
   engine: Pick<Engine, 'version' | 'instances'>
   data_directory: string
+  modules: Pick<Declared, 'named'>
   /** Where others reach this server. */
   address(): string
 }
@@ -44,7 +46,16 @@ const sumOf = (instances: readonly Instance[] | undefined, limit: 'cpus' | 'memo
   instances ? instances.reduce((sum, { limits: given }) => sum + (given?.[limit] ?? 0), 0) : null
 
 /** The servers that run instances. There is one today, the server of Portreeve itself. */
-export function createNodes({ db, clock, audit, events, engine, data_directory, address }: NodeOptions) {
+export function createNodes({
+  db,
+  clock,
+  audit,
+  events,
+  engine,
+  data_directory,
+  modules,
+  address,
+}: NodeOptions) {
   const repository = createNodeRepository(db)
   const get = (id: string): NodeRow => {
     const row = repository.find(id)
@@ -200,7 +211,7 @@ export function createNodes({ db, clock, audit, events, engine, data_directory, 
         .filter(({ project_id }) => !visible || visible.includes(project_id))
         .sort((a, b) => ((a.started_at ?? '') < (b.started_at ?? '') ? -1 : 1))
       const all = found.map(
-        ({ id: container, owner, limits: given, started_at, ...rest }): NodeInstance => ({
+        ({ id: container, owner, limits: given, started_at, ...rest }): Omit<NodeInstance, 'owner_name'> => ({
           id: container.slice(0, SHORT_ID),
           project_id: rest.project_id,
           owner_kind: owner.kind,
@@ -214,7 +225,12 @@ export function createNodes({ db, clock, audit, events, engine, data_directory, 
           started_at: started_at ? new Date(started_at).toISOString() : null,
         }),
       )
-      return pageOf(all, query)
+      const { data, ...page } = pageOf(all, query)
+      const named = data.map((one) => ({
+        ...one,
+        owner_name: modules.named(actor, one.owner_id)?.name ?? null,
+      }))
+      return { ...page, data: named }
     },
   }
 }

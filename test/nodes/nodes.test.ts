@@ -57,7 +57,14 @@ describe('the server of Portreeve', () => {
     const { data, total } = await get(`/api/nodes/${id}/instances`, 'developer')
     expect([total, data[0]]).toMatchObject([
       1,
-      { owner_kind: 'app', owner_id: app.id, process: 'web', state: 'running', cpus: expect.any(Number) },
+      {
+        owner_kind: 'app',
+        owner_id: app.id,
+        owner_name: 'shop',
+        process: 'web',
+        state: 'running',
+        cpus: expect.any(Number),
+      },
     ])
     expect(await get(`/api/nodes/${id}/instances`, 'outsider')).toMatchObject({ data: [], total: 0 })
     expect((await get(`/api/nodes/${id}`)).data.use).toMatchObject({

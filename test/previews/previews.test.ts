@@ -52,6 +52,27 @@ describe('a pull request', () => {
     )
     expect(networks.find(({ owner }) => owner.id === world.app_id)?.network).toBe(networkOf({ project_id }))
   })
+  it('is named by its app and number where something of it fails', async () => {
+    await world.api.as('developer').put(`${world.path}/settings`, { domain_pattern: 'try-{number}' })
+    world.api.services.monitoring.alerts.start()
+    world.api.fakes.engine.behave(() => true, { build: 'fail' })
+    await open()
+    await world.api.services.monitoring.tick()
+    const { body } = await world.api.as('viewer').get('/api/monitoring/alerts/history')
+    expect(body.data.map(({ message }: { message: string }) => message)).toEqual([
+      expect.stringMatching(/^A deployment of try-12 \(pull request 12 of shop\) failed\. /),
+    ])
+  })
+  it('is what the work for it and its containers are told to be for', async () => {
+    await open()
+    const { id } = await world.preview()
+    const jobs = (await world.api.as('viewer').get('/api/system/jobs?kind=deploy')).body.data
+    expect(jobs[0].about).toEqual({ kind: 'preview', id, name: 'pr-12-shop' })
+    const [node] = (await world.api.as('viewer').get('/api/nodes')).body.data
+    const instances = (await world.api.as('viewer').get(`/api/nodes/${node.id}/instances`)).body.data
+    const names = instances.map(({ owner_name }: { owner_name: string }) => owner_name)
+    expect(names.sort()).toEqual(['pr-12-shop', 'shop'])
+  })
   it('is not backed up: its app is', async () => {
     await open()
     const { preview_app_id } = await world.preview()
