@@ -30,8 +30,11 @@ export function parseRange({ range: header, if_range }: WantedRange, size: numbe
   const start = first === '' ? size : Number(first)
   if (start >= size)
     throw new ApiError(
-      'BAD_REQUEST',
+      'RANGE_NOT_SATISFIABLE',
       `The Range begins behind the end of the archive, which has ${size} bytes.`,
+      undefined,
+      undefined,
+      { 'Content-Range': `bytes */${size}` },
     )
   const end = last === '' ? size - 1 : Math.min(Number(last), size - 1)
   return end < start ? whole : { start, end, partial: true }

@@ -84,6 +84,7 @@ export function toErrorAnswer(thrown: unknown, request_id: string, log: Log): Er
         },
       },
       headers: {
+        ...known.headers,
         // What is left of the body may never come.
         ...(known.status === 408 ? { Connection: 'close' } : {}),
         ...(known.status === 401 ? { 'WWW-Authenticate': 'Bearer' } : {}),

@@ -38,6 +38,10 @@ export const ERRORS = {
     status: 415,
     summary: 'The body is not of the content type that the endpoint accepts.',
   },
+  RANGE_NOT_SATISFIABLE: {
+    status: 416,
+    summary: 'The `Range` begins behind the end; `Content-Range` says how many bytes there are.',
+  },
   VALIDATION_ERROR: { status: 422, summary: 'A field is wrong; `details` lists every one.' },
   RATE_LIMITED: { status: 429, summary: 'Too many requests; wait for `Retry-After` seconds.' },
   INTERNAL_ERROR: { status: 500, summary: 'A fault of the server; quote the request id.' },
@@ -64,13 +68,22 @@ export class ApiError extends Error {
   readonly status: number
   readonly details?: ErrorDetail[]
   readonly retry_after_s?: number
-  constructor(code: ErrorCode, message: string, details?: ErrorDetail[], retry_after_s?: number) {
+  /** Headers that the answer has for this error alone. */
+  readonly headers: Readonly<Record<string, string>>
+  constructor(
+    code: ErrorCode,
+    message: string,
+    details?: ErrorDetail[],
+    retry_after_s?: number,
+    headers: Readonly<Record<string, string>> = {},
+  ) {
     super(message)
     this.name = 'ApiError'
     this.code = code
     this.status = ERRORS[code].status
     this.details = details
     this.retry_after_s = retry_after_s
+    this.headers = headers
   }
 }
 

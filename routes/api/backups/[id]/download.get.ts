@@ -12,7 +12,7 @@ export default endpoint({
   effect: 'write',
   params: IdParam,
   media_types: ['application/octet-stream'],
-  errors: ['NOT_FOUND', 'CONFLICT', 'BAD_REQUEST'],
+  errors: ['NOT_FOUND', 'CONFLICT', 'RANGE_NOT_SATISFIABLE'],
   async handler({ actor, params, header, response, services }) {
     const { bytes, window, size_bytes, file_name, sha256 } = await services.backups.download(
       actor,
