@@ -59,7 +59,10 @@ export const Job = v.pipe(
     ),
     project_id: v.nullable(v.string()),
     status: v.picklist(['queued', 'running', 'undoing', 'succeeded', 'failed', 'cancelled']),
-    progress: v.pipe(v.number(), v.description('Share of the steps that have ended, 0 to 1.')),
+    progress: v.pipe(
+      v.number(),
+      v.description('Share of the steps that are done, 0 to 1. One that failed or was cancelled is not.'),
+    ),
     error: v.nullable(
       v.object({
         code: FailureWord,

@@ -7,7 +7,7 @@ import type { Config } from '#server/kernel/config'
 import type { Db } from '#server/kernel/db'
 import { answeredWithin, shared } from '#server/kernel/deadline'
 import { notFound } from '#server/kernel/errors'
-import type { Failure } from '#server/kernel/jobs/definition'
+import type { Failure, StepRow } from '#server/kernel/jobs/definition'
 import type { ListedBy, ListedJob } from '#server/kernel/jobs/repository'
 import type { Jobs } from '#server/kernel/jobs/jobs'
 import type { Declared } from '#server/kernel/module'
@@ -26,6 +26,9 @@ const noAnswer = (what: string): Check => ({
   ok: false,
   message: `${what} takes connections and has not answered within ${CHECK_MS / 1000} s.`,
 })
+
+/** One that failed or was cancelled has brought its job no further. */
+const isDone = ({ status }: StepRow): boolean => status === 'succeeded' || status === 'skipped'
 
 export interface SystemOptions {
   config: Config
@@ -71,10 +74,7 @@ export function createSystem({
       project_id: row.project_id,
       status: row.status,
       progress:
-        steps.length === 0
-          ? 1
-          : steps.filter((step) => step.status !== 'pending' && step.status !== 'running').length /
-            steps.length,
+        row.status === 'succeeded' || steps.length === 0 ? 1 : steps.filter(isDone).length / steps.length,
       error: failure && {
         code: failure.code,
         message: failure.message,

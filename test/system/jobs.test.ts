@@ -100,7 +100,16 @@ describe('background jobs', () => {
     await deployed('shop')
     const [job] = (await jobs('?status=failed')).data
     expect(job).toMatchObject({ status: 'failed', error: { step: 'build', message: expect.any(String) } })
-    expect(job.progress).toBeLessThan(1)
+    // Clone and detect are done, of nine.
+    expect(job.progress).toBe(2 / 9)
+  })
+  it('that failed in their first step are no further than those that did not begin', async () => {
+    await api
+      .as('developer')
+      .post('/api/apps', { name: 'lost', git_url: 'https://git.example.com/no/where.git' })
+    await api.services.jobs.idle()
+    const [job] = (await jobs('?status=failed')).data
+    expect([job.error.step, job.progress]).toEqual(['clone', 0])
   })
   it('are found by kind and status, newest first, in pages', async () => {
     const [first, second] = [await deployed('one'), await deployed('two')]
