@@ -6,7 +6,6 @@ import { ApiError, conflict, invalid } from '#server/kernel/errors'
 import { orThrow } from '#server/kernel/or-throw'
 import { unauthorized } from './authenticate.ts'
 import type { InitialPassword } from './first-administrator.ts'
-import { wrongCredentials } from './login.ts'
 import { accountKey, type LoginLimit } from './login-limit.ts'
 import { weaknessOf } from './password-rules.ts'
 import type { Hasher, Passwords } from './passwords.ts'
@@ -46,6 +45,16 @@ export interface StepUp {
 /** Somebody who is logged in already. */
 const insider = ({ id }: UserRow): Hasher => ({ key: id, is_known: true })
 
+/**
+ * Whoever is logged in is told what was wrong: they know that the account is there, and that a password is right shows
+ * in the question for a code.
+ */
+const notConfirmed = (what: 'password' | 'code') =>
+  new ApiError(
+    'INVALID_CREDENTIALS',
+    what === 'password' ? 'This is not your password.' : 'The code is wrong, or was used before.',
+  )
+
 /** The account of the caller: what they see of themselves and may change. */
 export function createAccount(parts: AccountParts) {
   const { db, clock, audit, users, sessions, passwords, two_factor, limit } = parts
@@ -62,7 +71,7 @@ export function createAccount(parts: AccountParts) {
       )
     if (fits && (user.totp_seed === null || (await two_factor.use(user, proof.totp_code!)))) {
       parts.requireStanding(actor)
-      if (!users.isAsProven(user)) throw wrongCredentials()
+      if (!users.isAsProven(user)) throw notConfirmed('password')
       return limit.succeeded(accountKey.insider(user.id))
     }
     limit.failed(accountKey.insider(user.id), actor.address)
@@ -72,7 +81,7 @@ export function createAccount(parts: AccountParts) {
       resource_id: user.id,
       project_id: null,
     })
-    throw wrongCredentials()
+    throw notConfirmed(fits ? 'code' : 'password')
   }
   return {
     own,
@@ -154,7 +163,7 @@ export function createAccount(parts: AccountParts) {
           resource_id: user.id,
           project_id: null,
         })
-        throw wrongCredentials()
+        throw notConfirmed('password')
       }
       limit.succeeded(accountKey.insider(user.id))
       if (current_password === new_password)

@@ -100,6 +100,25 @@ describe('T12: two-factor authentication', () => {
       ).status,
     ).toBe(401)
   })
+  it('tells whoever is logged in which of password and code was wrong', async () => {
+    const { me, secret } = await enrolled()
+    const call = (method: string, path: string, body: object) =>
+      people.request(method, path, { headers: me.bearer, body })
+    const wrong = { password: 'wrong', totp_code: await totp(secret) }
+    const answers = [
+      await call('POST', '/api/auth/2fa/disable', wrong),
+      await call('POST', '/api/auth/2fa/disable', { password: ADMIN.password, totp_code: '000000' }),
+      await call('PUT', '/api/auth/password', {
+        current_password: 'wrong',
+        new_password: 'a quite long one',
+      }),
+    ]
+    expect(answers.map(({ status, body }) => [status, body.error])).toEqual([
+      [401, { code: 'INVALID_CREDENTIALS', message: 'This is not your password.' }],
+      [401, { code: 'INVALID_CREDENTIALS', message: 'The code is wrong, or was used before.' }],
+      [401, { code: 'INVALID_CREDENTIALS', message: 'This is not your password.' }],
+    ])
+  })
   it('takes each recovery code once, and none of the old ones after they were replaced', async () => {
     const { me, secret, recovery } = await enrolled()
     expect((await people.login({ ...ADMIN, totp_code: recovery[0]! })).status).toBe(200)
