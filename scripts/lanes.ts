@@ -42,6 +42,7 @@ const SECONDS: Record<string, number> = {
   'test/e2e/volumes.test.ts': 27,
   'test/e2e/zero-downtime.test.ts': 22,
   'test/engine/database-engines.test.ts': 23,
+  'test/engine/engine-build-holes.test.ts': 20,
   'test/engine/engine-containers.test.ts': 42,
   'test/engine/engine-contract.test.ts': 53,
   'test/engine/generated-dockerfiles.test.ts': 180,

@@ -43,6 +43,7 @@ export async function createAdapters({ config, db, log }: Kernel): Promise<Adapt
     layer_bytes: config.layer_bytes,
     openPorts: () => guard.egress.openPorts(),
     watchMemory: guard.memory.watch,
+    watchHoles: guard.holes.watch,
     log: (message) => log.debug(message, { part: 'engine' }),
   })
   const git = createGit({

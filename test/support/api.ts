@@ -5,6 +5,7 @@ import type { Secrets } from '#server/kernel/secrets'
 import { createFakeAcme, type FakeAcme } from '#server/platform/acme/fake'
 import { createFakeDns, type FakeDns } from '#server/platform/dns/fake'
 import { createFakeEngine, type FakeEngine } from '#server/platform/engine/fake/fake'
+import { unseenHoles } from '#server/platform/engine/holes'
 import { unwatched } from '#server/platform/engine/memory'
 import { createFakeGit, type FakeGit } from '#server/platform/git/fake'
 import { createFakeIngress, type FakeIngress } from '#server/platform/ingress/fake/fake'
@@ -149,6 +150,7 @@ export async function createTestApi(options: TestApiOptions = {}): Promise<TestA
       guard: {
         egress: options.egress ?? fakeEgress(),
         memory: { look: async () => {}, watch: unwatched },
+        holes: { start() {}, stop() {}, watch: unseenHoles },
         checks: () => ({}),
         start() {},
         stop: async () => {},

@@ -10,6 +10,7 @@ import type { Engine, EngineVersion } from './engine.ts'
 import { createDisk } from './disk.ts'
 import { createDiskRoom } from './disk-room.ts'
 import { createExec } from './containers/exec.ts'
+import { unseenHoles, type WatchHoles } from './holes.ts'
 import { createImages } from './images.ts'
 import { createLabelScope } from './labels.ts'
 import { createLayerLimit } from './containers/layer-limit.ts'
@@ -42,6 +43,8 @@ export interface DockerEngineOptions {
   openPorts?(): Promise<unknown>
   /** Watches what the engine takes while it fetches for a build or a pull. */
   watchMemory?: WatchMemory
+  /** Watches what the engine reads of the layers of a build. */
+  watchHoles?: WatchHoles
   /** Bytes that a container may write into its own layer, where the engine's storage can limit it; else watched. */
   layer_bytes?: number
   /** `classic` never uses BuildKit. */
@@ -75,6 +78,7 @@ export function createDockerEngine(options: DockerEngineOptions): Engine {
     version: readFacts,
     room,
     watchMemory: options.watchMemory ?? unwatched,
+    watchHoles: options.watchHoles ?? unseenHoles,
     pruneCache: disk.pruneCache,
   })
   const logs: Engine['logs'] = (instance_id, log_options, signal) =>

@@ -32,7 +32,11 @@ const grow = (sums: Map<string, number>, key: string, bytes: number) =>
   sums.set(key, (sums.get(key) ?? 0) + bytes)
 
 /** Each line that a program of the system prints; none where there is no such program. */
-async function eachLine(argv: readonly string[], timeout_ms: number, take: (line: string) => void) {
+export async function eachLine(
+  argv: readonly string[],
+  timeout_ms: number,
+  take: (line: string) => void,
+): Promise<void> {
   const onLine: RunOptions['onLine'] = (line, stream) => stream === 'stdout' && take(line)
   await run(argv, { cwd: '/', timeout_ms, onLine }).catch((error: unknown) => {
     if (!(error instanceof SpawnError)) throw error

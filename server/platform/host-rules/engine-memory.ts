@@ -2,7 +2,7 @@ import { readFile } from 'node:fs/promises'
 import { totalmem } from 'node:os'
 import type { WatchedRoom } from '#server/kernel/watched-room'
 import type { EgressFilter } from './egress.ts'
-import { findEngine, startOf } from './engine-process.ts'
+import { type findEngine, type FollowOptions, followEngine } from './engine-process.ts'
 
 /**
  * Keeps what strangers send to the engine from taking the memory of this machine: it reads manifests, settings of
@@ -40,29 +40,11 @@ const LEAST_BYTES = 64 * MIB
 /** Every connection is used within this time, and ends by that. */
 const CUT_MS = 2_000
 
-/** A search looks at all processes of the machine; what is not found is not looked for at each look. */
-const SEARCH_MS = 10_000
-
-/**
- * Reads it of the process behind a socket of this machine.
- * @param begun How much work has begun so far: with each, an engine that was not there may be.
- */
-function readerOf(
-  { docker_host, find = findEngine }: EngineMemoryOptions,
-  now: () => number,
-  begun: () => number,
-): () => Promise<number | undefined> {
-  const socket = /^unix:\/\/(\/.*)$/.exec(docker_host)?.[1]
-  let engine: Awaited<ReturnType<typeof findEngine>>
-  let searched: { at: number; begun: number } | undefined
-  const search = async (path: string) => {
-    if (searched && now() - searched.at < SEARCH_MS && searched.begun === begun()) return undefined
-    searched = { at: now(), begun: begun() }
-    return find(path)
-  }
+/** Reads it of the process behind a socket of this machine. */
+function readerOf(options: FollowOptions): () => Promise<number | undefined> {
+  const engineNow = followEngine(options)
   return async () => {
-    if (socket === undefined) return undefined
-    if (!engine || (await startOf(engine.pid)) !== engine.started) engine = await search(socket)
+    const engine = await engineNow()
     const status = engine && (await readFile(`/proc/${engine.pid}/status`, 'utf8').catch(() => ''))
     const kib = /^RssAnon:\s+(\d+) kB$/m.exec(status ?? '')?.[1]
     return kib === undefined ? undefined : Number(kib) * 1024
@@ -73,7 +55,7 @@ function readerOf(
 export function createEngineMemory(options: EngineMemoryOptions): EngineMemory {
   const now = options.now ?? (() => performance.now())
   let begun = 0
-  const read = options.read ?? readerOf(options, now, () => begun)
+  const read = options.read ?? readerOf({ ...options, now, begun: () => begun })
   const total_bytes = options.total_bytes ?? totalmem()
   const growth_bytes = Math.min(
     MOST_BYTES,

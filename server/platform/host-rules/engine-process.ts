@@ -68,6 +68,35 @@ export async function findEngine(socket: string): Promise<EngineProcess | undefi
   return undefined
 }
 
+/** A search looks at all processes of the machine; what is not found is not looked for at each look. */
+const SEARCH_MS = 10_000
+
+export interface FollowOptions {
+  docker_host: string
+  /** How much work has begun so far: with each, an engine that was not there may be. */
+  begun(): number
+  /** Milliseconds of a clock that never goes back. */
+  now(): number
+  /** Default: looks through all that there are. */
+  find?: typeof findEngine
+}
+
+/** Answers the process behind a socket of this machine at each call, also after the engine was started anew. */
+export function followEngine({ docker_host, begun, now, find = findEngine }: FollowOptions) {
+  const socket = /^unix:\/\/(\/.*)$/.exec(docker_host)?.[1]
+  let engine: EngineProcess | undefined
+  let searched: { at: number; begun: number } | undefined
+  return async (): Promise<EngineProcess | undefined> => {
+    if (socket === undefined) return undefined
+    if (engine && (await startOf(engine.pid)) === engine.started) return engine
+    engine = undefined
+    if (searched && now() - searched.at < SEARCH_MS && searched.begun === begun()) return undefined
+    searched = { at: now(), begun: begun() }
+    engine = await find(socket)
+    return engine
+  }
+}
+
 /** Where the unified hierarchy is mounted: alone, or beside those of version 1. */
 export async function unifiedRoot(): Promise<string | undefined> {
   const line = (await text('/proc/self/mounts')).split('\n').find((one) => one.split(' ')[2] === 'cgroup2')

@@ -1,7 +1,9 @@
 import type { Config } from '#server/kernel/config'
 import type { Log } from '#server/kernel/log'
 import { createConnection } from '#server/platform/engine/connection'
+import { forgetLayer } from '#server/platform/engine/holes'
 import { createEgressFilter, type EgressFilter, type GuardState } from './egress.ts'
+import { createEngineHoles, type EngineHoles } from './engine-holes.ts'
 import { createEngineMemory, type EngineMemory } from './engine-memory.ts'
 import { createIsolation } from './isolation.ts'
 import { createListedAddresses } from './listed-addresses.ts'
@@ -13,6 +15,8 @@ export interface HostGuard {
   egress: EgressFilter
   /** Watches what the engine takes for what it fetches. */
   memory: EngineMemory
+  /** Watches what the engine reads of the layers of builds. */
+  holes: EngineHoles
   /** One entry for each guard. A guard that cannot be set is no fault of the server: the message says it. */
   checks(): Record<string, { ok: boolean; message?: string }>
   /** Sets the rules and keeps them set; answers at once. */
@@ -59,6 +63,11 @@ export function createHostGuard({ config, edge_ports, log }: HostGuardOptions): 
     egress,
     log: (message) => log.warn(message),
   })
+  const holes = createEngineHoles({
+    docker_host: config.docker_host,
+    log: (message, error) => log.warn(message, error === undefined ? {} : { error }),
+    forget: (layer) => forgetLayer(connection, layer),
+  })
   let timer: NodeJS.Timeout | undefined
   let weighing: NodeJS.Timeout | undefined
   let looks = 0
@@ -94,15 +103,18 @@ export function createHostGuard({ config, edge_ports, log }: HostGuardOptions): 
   return {
     egress,
     memory,
+    holes,
     checks: () => ({ egress: checkOf(egress.state()), isolation: checkOf(isolation.state()) }),
     start() {
       void look()
       void weigh()
+      holes.start()
     },
     async stop() {
       is_stopped = true
       clearTimeout(timer)
       clearTimeout(weighing)
+      holes.stop()
       isolation.leave()
       await egress.release()
       connection.close()

@@ -1,4 +1,5 @@
 import { hostname, release } from 'node:os'
+import { setTimeout as wait } from 'node:timers/promises'
 import { inTurns } from '#server/kernel/in-turns'
 import { type BuildCap, createBuildCap } from './cap.ts'
 import { isFolder, readRules } from './context.ts'
@@ -9,6 +10,7 @@ import { EngineError, type BuildLogLine, type BuildSpec, type EngineVersion, typ
 import { buildError } from './failure.ts'
 import { aborted, EngineAnswer, toEngineError } from '../failures.ts'
 import { heartbeat } from '../heartbeat.ts'
+import type { WatchHoles } from '../holes.ts'
 import type { Images } from '../images.ts'
 import type { LabelScope } from '../labels.ts'
 import { tookTheMemory, type WatchMemory } from '../memory.ts'
@@ -22,6 +24,7 @@ export interface BuildOptions {
   version(): Promise<EngineVersion>
   room: DiskRoom
   watchMemory: WatchMemory
+  watchHoles: WatchHoles
   pruneCache(limit: CacheLimit): Promise<number>
 }
 interface EngineInfo {
@@ -38,6 +41,10 @@ interface EngineInfo {
 const classic = () => import('./classic.ts')
 /** So long a builder whose steps ran outside of the limited group is not tried again. */
 const OUTSIDE_MS = 600_000
+
+/** The engine gives up within seconds what it writes for a build that was ended; until then, that is in use. */
+const PRUNE_TRIES = 10
+const PRUNE_MS = 1_000
 
 const buildKit = async () => {
   await inTurns(
@@ -102,8 +109,9 @@ export function createBuilds(
       )
     cap = found
     const { buildWithBuildKit, UncappedBuild } = await buildKit()
+    const host = { connection, scope, watchHoles: options.watchHoles }
     try {
-      const id = await buildWithBuildKit({ connection, scope, cap: found }, spec, signal)
+      const id = await buildWithBuildKit({ ...host, cap: found }, spec, signal)
       reason = undefined
       return id
     } catch (error) {
@@ -163,7 +171,10 @@ export function createBuilds(
 
   /** What a build wrote into caches stays on the disk: without it, databases of everybody would have no room. */
   async function filled(lines: readonly string[], cause: unknown): Promise<EngineError> {
-    if (await options.room.isFull().catch(() => false)) await options.pruneCache({}).catch(() => 0)
+    for (let tries = 0; tries < PRUNE_TRIES && (await options.room.isFull().catch(() => false)); tries += 1) {
+      if (tries > 0) await wait(PRUNE_MS)
+      await options.pruneCache({}).catch(() => 0)
+    }
     const { code, message, hint } = filledTheDisk('The build')
     return new EngineError(code, message, hint, { cause, log: tellingLines(lines) })
   }

@@ -5,6 +5,7 @@ import { openBuildSession, DOCKERFILE_NAME } from './session.ts'
 import { createTraceReader } from './trace.ts'
 import type { Connection } from '../connection.ts'
 import { EngineError, type BuildSpec } from '../engine.ts'
+import { madeHoles, type WatchHoles } from '../holes.ts'
 import { readJsonLines } from '../json-lines.ts'
 import type { LabelScope } from '../labels.ts'
 
@@ -51,6 +52,7 @@ export interface BuildKitHost {
   connection: Connection
   scope: LabelScope
   cap: BuildCap
+  watchHoles: WatchHoles
 }
 
 interface BuildEvent {
@@ -110,15 +112,12 @@ function beginCapped(cap: BuildCap, spec: BuildSpec) {
  * was cut off looks like one that ended.
  */
 export async function buildWithBuildKit(
-  { connection, scope, cap }: BuildKitHost,
+  { connection, scope, cap, watchHoles }: BuildKitHost,
   spec: BuildSpec,
   signal: AbortSignal,
 ): Promise<string> {
   const slot = beginCapped(cap, spec)
   const stop = new AbortController()
-  const abort = () => stop.abort()
-  if (signal.aborted) stop.abort()
-  else signal.addEventListener('abort', abort, { once: true })
   let uncapped = false
   let foreign: string | undefined
   const trace = createTraceReader(
@@ -130,6 +129,10 @@ export async function buildWithBuildKit(
       stop.abort()
     },
   )
+  const holes = watchHoles(signal, trace)
+  const abort = () => stop.abort()
+  if (signal.aborted) stop.abort()
+  else holes.signal.addEventListener('abort', abort, { once: true })
   const watch = setInterval(() => {
     if (trace.runningFor(performance.now()) < UNSEEN_STEP_MS || slot.seen()) return
     uncapped = true
@@ -137,10 +140,14 @@ export async function buildWithBuildKit(
   }, CHECK_MS)
   const build_id = randomUUID()
   const query = buildQuery(spec, scope)
-  const session = await openBuildSession(connection, spec, stop.signal).catch((error: unknown) => {
+  const end = () => {
     clearInterval(watch)
+    holes.signal.removeEventListener('abort', abort)
+    holes.stop()
     slot.end()
-    signal.removeEventListener('abort', abort)
+  }
+  const session = await openBuildSession(connection, spec, stop.signal).catch((error: unknown) => {
+    end()
     throw error
   })
   try {
@@ -187,12 +194,12 @@ export async function buildWithBuildKit(
         ran_outside: true,
       })
     if (stop.signal.aborted) void cancel(connection, build_id)
-    throw error
+    if (!holes.filled()) throw error
+    await holes.settled()
+    throw madeHoles(error)
   } finally {
-    clearInterval(watch)
-    signal.removeEventListener('abort', abort)
     session.close()
-    slot.end()
+    end()
   }
 }
 

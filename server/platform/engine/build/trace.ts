@@ -1,9 +1,10 @@
 import { createPace } from '#server/kernel/pace'
 import type { BuildLogLine } from '../engine.ts'
+import type { LayerMaker } from '../holes.ts'
 import { createLineSplitter, type LineSplitter } from '../containers/log-lines.ts'
 import { clampMessage } from '../messages.ts'
 import { REMEMBERED } from './telling-lines.ts'
-import { type Trace, traceCodec, type Vertex } from './wire.ts'
+import { type Moment, type Trace, traceCodec, type Vertex } from './wire.ts'
 
 /** A step that failed, in the builder's words. */
 export interface FailedStep {
@@ -14,7 +15,7 @@ export interface FailedStep {
 }
 
 /** Reads BuildKit's trace: log lines out, and what is needed to explain a failure. */
-export interface TraceReader {
+export interface TraceReader extends LayerMaker {
   /** Takes the `aux` text of one `moby.buildkit.trace` event; resolves once all of it was read. */
   read(aux: string): Promise<void>
   /** Hands on lines that had no newline at the end. */
@@ -43,6 +44,11 @@ const isUserStep = (name: string): boolean => /^\[(?!internal\])/.test(name)
 /** What the builder says of each image that it is about to use, however the Dockerfile named it. */
 const IMAGE =
   /(?:^\[internal\] load metadata for |^resolve image config for |^docker-image:\/\/|^(?:\[[^\]]*\] )?FROM )(\S+)/
+/** The layer of a step is made so soon after the step began, on a machine that has much to do. */
+const LAYER_MADE_MS = 10_000
+/** Times of files are read from a clock that is some milliseconds behind. */
+const CLOCK_MS = 50
+const milliseconds = ({ seconds = 0, nanos = 0 }: Moment): number => seconds * 1000 + nanos / 1e6
 const isRunStep = (name: string): boolean => /^\[[^\]]*\] RUN /.test(name)
 
 /**
@@ -64,6 +70,8 @@ export function createTraceReader(
   const others = new Set<string>()
   let alone_since = 0
   let failed: FailedStep | undefined
+  const made: { from: number; to: number }[] = []
+  let uses_cached = false
 
   function stepOf(digest: string): Step {
     let step = steps.get(digest)
@@ -96,6 +104,9 @@ export function createTraceReader(
     if (!vertex.completed) return
     running.delete(vertex.digest)
     if (others.delete(vertex.digest) && others.size === 0) alone_since = now()
+    if (vertex.cached) uses_cached ||= isRunStep(name)
+    else if (vertex.started && isUserStep(name))
+      made.push({ from: milliseconds(vertex.started), to: milliseconds(vertex.completed) })
     step.stdout.end()
     step.stderr.end()
     // When one step fails, those that wait for it are reported as cancelled: they are not the
@@ -130,6 +141,9 @@ export function createTraceReader(
     get failed() {
       return failed
     },
+    madeAt: (ms) =>
+      made.some(({ from, to }) => ms >= from - CLOCK_MS && ms <= Math.min(to, from + LAYER_MADE_MS)),
+    usesCached: () => uses_cached && (running.size === 0 || others.size > 0),
     runningFor: (now_ms) =>
       running.size === 0 || others.size > 0
         ? 0

@@ -95,7 +95,7 @@ function codec<T extends object>(name: string): Codec<T> {
   }
 }
 
-interface Moment {
+export interface Moment {
   seconds?: number
   nanos?: number
 }

@@ -59,3 +59,25 @@ it('a step whose base image is still fetched for it counts as running only once 
   await tell(step, { completed: at })
   expect(trace.runningFor(90_000)).toBe(0)
 })
+
+it('a layer is told to be of the step that began just before it, once that has ended', async () => {
+  const trace = createTraceReader('prj_1', () => {})
+  const tell = (name: string, more: object) => {
+    const vertexes = [{ digest: `sha256:${name}`, name, ...more }]
+    return trace.read(Buffer.from(traceCodec.encode({ vertexes } as never)).toString('base64'))
+  }
+  const started = { seconds: 1_800_000_100, nanos: 500_000_000 }
+  const completed = { seconds: 1_800_000_160, nanos: 0 }
+  const at = (ms: number) => trace.madeAt(1_800_000_100_500 + ms)
+  await tell('[2/3] RUN npm ci', { started })
+  expect(at(100)).toBe(false)
+  await tell('[2/3] RUN npm ci', { started, completed })
+  expect([at(-1_000), at(100), at(30_000)]).toEqual([false, true, false])
+  await tell('[internal] load build context', { started, completed: started })
+  await tell('[1/3] FROM docker.io/library/node:22', { started, completed: started, cached: true })
+  expect(trace.usesCached()).toBe(false)
+  await tell('[3/3] RUN npm test', { started, completed: started, cached: true })
+  expect(trace.usesCached()).toBe(true)
+  await tell('[other 1/1] RUN sleep 60', { started })
+  expect(trace.usesCached()).toBe(false)
+})
