@@ -10,6 +10,7 @@ import type { Log } from '#server/kernel/log'
 import type { Declared } from '#server/kernel/module'
 import type { Secrets } from '#server/kernel/secrets'
 import type { Acme } from './acme/acme.ts'
+import type { Cluster } from './cluster/cluster.ts'
 import type { Dns } from './dns/dns.ts'
 import type { FindAddresses } from './dns/names.ts'
 import type { DnsProviderDescriptor } from './dns-providers/provider.ts'
@@ -40,6 +41,8 @@ export interface Adapters {
   /** Finds the addresses of names that users gave. Default: as programs of this machine find them. */
   names?: FindAddresses
   acme: Acme
+  /** Servers beside this one; without it none can be added. */
+  cluster?: Cluster
   /** Rules of this machine's firewall; none in most tests. */
   guard?: HostGuard
   /** Where this process takes connections; none in most tests. */

@@ -3,6 +3,7 @@ import type { Db } from '#server/kernel/db'
 import type { PlatformEvent } from '#server/kernel/events'
 import type { Secrets } from '#server/kernel/secrets'
 import { createFakeAcme, type FakeAcme } from '#server/platform/acme/fake'
+import { createFakeCluster, type FakeCluster } from '#server/platform/cluster/fake'
 import { createFakeDns, type FakeDns } from '#server/platform/dns/fake'
 import { createFakeEngine, type FakeEngine } from '#server/platform/engine/fake/fake'
 import { unseenHoles } from '#server/platform/engine/holes'
@@ -49,6 +50,7 @@ export interface TestApi {
   kernel: TestKernel
   fakes: {
     engine: FakeEngine
+    cluster: FakeCluster
     git: FakeGit
     ingress: FakeIngress
     dns: FakeDns
@@ -135,8 +137,10 @@ function enrol(kernel: TestKernel, project_id: string): void {
 export async function createTestApi(options: TestApiOptions = {}): Promise<TestApi> {
   const kernel = createTestKernel(options.environment, options.fill)
   if (options.domain) for (const [, sql] of options.domain.migrations) kernel.db.raw.exec(sql)
+  const engine = createFakeEngine()
   const fakes = {
-    engine: createFakeEngine(),
+    engine,
+    cluster: createFakeCluster(engine.setMemberSilent),
     git: createFakeGit(),
     ingress: createFakeIngress(),
     dns: createFakeDns(),

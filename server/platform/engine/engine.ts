@@ -253,6 +253,8 @@ export interface Instance {
   index: number
   /** Image id. */
   image: string
+  /** The member of the cluster that it is on; left out on this server. */
+  node?: string
   state: 'created' | 'running' | 'restarting' | 'exited' | 'dead' | 'paused'
   /** Address inside the project network; kept over restarts of the container and of the engine. */
   address?: string

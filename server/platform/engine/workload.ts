@@ -33,10 +33,11 @@ export type WorkloadProbe =
   | { type: 'tcp'; port: number; grace_s: number }
   | { type: 'none'; grace_s: number }
 
-/** Where replicas may run. One node so far, so that the scheduler alone changes with a second one. */
+/** Where containers run: `local` is this server, anything else the id of a member of the cluster. */
 export interface Placement {
-  node: 'local'
+  node: string
 }
+export const LOCAL = 'local'
 
 /** Whether a new version starts beside the old one, or after it has ended. */
 export type UpdateStrategy = 'start_first' | 'stop_first'
@@ -81,6 +82,8 @@ export interface ContainerSpec {
   /** What it gets first when the machine is short of it. */
   reservations?: Reservations
   stop_grace_s: number
+  /** Default: this server. */
+  placement?: Placement
 }
 /** Cores and memory that the engine keeps for a container under contention; what is left out is not kept. */
 export interface Reservations {

@@ -3,13 +3,15 @@ import type { Engine, Labels } from '../engine.ts'
 import { EngineError } from '../engine.ts'
 import type { FakeBehaviour, FakeMatch } from './behaviour.ts'
 import { createFakeImages, type FakeImages } from './images.ts'
-import { printLine, silence } from './instance.ts'
+import { type FakeInstance, printLine, silence } from './instance.ts'
 import { carries, createFakeInstances, type FakeInstances } from './instances.ts'
 import type { DiskCache } from '../disk-usage.ts'
 import { fakeDisk } from './disk.ts'
 import { execFake } from './exec.ts'
+import { createFakeMembers, type FakeMembers } from './members.ts'
 import { createFakeTerminals } from './terminal.ts'
 import { runFake } from './run.ts'
+import { volumeCalls } from './volume-calls.ts'
 import { fakeWatch } from './watch.ts'
 import { createFakeVolumes, type FakeVolumes } from './volumes.ts'
 import { clampMessage } from '../messages.ts'
@@ -44,6 +46,8 @@ export interface FakeEngine extends Engine {
   print(instance_id: string, text: string, stream?: 'stdout' | 'stderr'): void
   /** While true, every call throws `unavailable` and event streams end; instances serve on. */
   setUnavailable(unavailable: boolean): void
+  /** Whether a member of the cluster answers; the instances of one that does not are shown as ended. */
+  setMemberSilent(node_id: string, is_silent: boolean): void
   /** The next call of this method is refused and changes nothing. */
   failNext(method: keyof Engine): void
   /** Every call so far. */
@@ -70,6 +74,7 @@ interface State {
   images: FakeImages
   volumes: FakeVolumes
   instances: FakeInstances
+  members: FakeMembers
   unavailable: boolean
   failing: Set<keyof Engine>
   layers: Map<string, number>
@@ -91,6 +96,7 @@ export function createFakeEngine(): FakeEngine {
     images,
     volumes,
     instances: createFakeInstances(images, networks, volumes),
+    members: createFakeMembers(),
     unavailable: false,
     failing: new Set(),
     layers: new Map(),
@@ -138,6 +144,7 @@ function controls(state: State): Omit<FakeEngine, keyof Engine> {
     networks: () => [...networks.keys()],
     loseVolume: (id) => state.volumes.lose(id),
     volumes: () => state.volumes.ids(),
+    setMemberSilent: (node, is_silent) => state.members.setSilent(node, is_silent),
     failNext: (method) => void state.failing.add(method),
     setUnavailable(value) {
       state.unavailable = value
@@ -223,6 +230,7 @@ function releaseCalls({
   called,
   images,
   instances,
+  members,
   volumes,
 }: State): Pick<
   Engine,
@@ -241,10 +249,13 @@ function releaseCalls({
   const terminals = createFakeTerminals()
   const ofRelease = (release_id: string) =>
     instances.all().filter(({ spec }) => spec.release_id === release_id)
+  const end = (instance: FakeInstance) =>
+    members.isSilent(instance) ? members.forget(instance.record.id) : instances.destroy(instance)
   return {
     async ensureRelease(spec, signal) {
       called('ensureRelease', spec)
       if (signal.aborted) throw new EngineError('aborted', 'Starting the release was cancelled.')
+      members.require(spec)
       return instances.ensure(spec)
     },
     async superviseRelease(release_id, supervised) {
@@ -259,14 +270,14 @@ function releaseCalls({
     async removeRelease(release_id, grace_s, process) {
       called('removeRelease', release_id, grace_s)
       for (const instance of ofRelease(release_id))
-        if (!process || instance.record.process === process) instances.destroy(instance)
+        if (!process || instance.record.process === process) end(instance)
     },
     async instances(filter) {
       called('instances', filter)
       const { owner, release_id, project_id } = filter
       return instances
         .all()
-        .map(({ record }) => ({ ...record }))
+        .flatMap((instance) => members.seen(instance) ?? [])
         .filter(
           (record) =>
             (!owner || (record.owner.kind === owner.kind && record.owner.id === owner.id)) &&
@@ -278,12 +289,13 @@ function releaseCalls({
       called('runningInstances')
       return instances
         .all()
-        .filter(({ record }) => record.state === 'running')
+        .filter((instance) => members.seen(instance)?.state === 'running')
         .map(({ record: { id, owner } }) => ({ id, owner }))
     },
     async runOnce(spec, signal) {
       called('runOnce', spec)
       volumes.require(spec)
+      members.require(spec)
       return instances.tellRun(spec, () => runFake(images.behaviourOf(spec.image), spec, signal))
     },
     removeLeftRuns: async () => called('removeLeftRuns'),
@@ -304,39 +316,6 @@ function releaseCalls({
     async hangUpTerminal(instance_id, session) {
       called('hangUpTerminal', instance_id, session)
       terminals.hangUp(session)
-    },
-  }
-}
-
-function volumeCalls({
-  called,
-  volumes,
-  instances,
-}: State): Pick<Engine, 'ensureVolume' | 'findVolume' | 'removeVolume' | 'volumeUsage'> {
-  const holders = (id: string) =>
-    instances
-      .all()
-      .filter(({ spec }) => spec.mounts?.some((mount) => mount.kind === 'volume' && mount.volume_id === id))
-      .length
-  return {
-    async ensureVolume(id, labels) {
-      called('ensureVolume', id, labels)
-      volumes.ensure(id)
-    },
-    async findVolume(id) {
-      called('findVolume', id)
-      return volumes.find(id)
-    },
-    async removeVolume(id) {
-      called('removeVolume', id)
-      if (holders(id) > 0) throw new EngineError('conflict', 'A container uses the volume.')
-      volumes.lose(id)
-    },
-    async volumeUsage() {
-      called('volumeUsage')
-      return new Map(
-        volumes.ids().map((id) => [id, { used_bytes: volumes.bytesOf(id), containers: holders(id) }]),
-      )
     },
   }
 }

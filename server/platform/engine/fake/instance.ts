@@ -3,7 +3,7 @@ import { randomBytes } from 'node:crypto'
 import type { FakeBehaviour } from './behaviour.ts'
 import { createChannel, type Channel } from './channel.ts'
 import type { Instance, LogLine } from '../engine.ts'
-import { type ContainerSpec, MAIN_PROCESS, type Workload } from '../workload.ts'
+import { type ContainerSpec, LOCAL, MAIN_PROCESS, type Workload } from '../workload.ts'
 
 /**
  * A pretended container: its record, its log and, when it listens, a real HTTP server on a loopback address
@@ -46,6 +46,7 @@ export function createFakeInstance(
       process: spec.process ?? MAIN_PROCESS,
       index,
       image: image_id,
+      ...(spec.placement && spec.placement.node !== LOCAL ? { node: spec.placement.node } : {}),
       state: 'created',
       oom_killed: false,
       restart_count: 0,
