@@ -11,6 +11,7 @@ import type { Scaling } from '#server/scaling/contract'
 import type { ServicesOfStacks } from '#server/services/contract'
 import type { SettingsService } from '#server/settings/service'
 import type { AppsDomain } from './contract.ts'
+import type { PinnedServer } from './pins.ts'
 import { createRepositoryAccess } from './repository-access.ts'
 import { type Apps, createApps } from './service.ts'
 import { createSourceChecks } from './source-checks.ts'
@@ -21,6 +22,7 @@ export interface AppNeeds {
   domains: Pick<Domains, 'addAutomatic' | 'renameAutomatic' | 'automaticOf'>
   env: Pick<Variables, 'changedSince' | 'differencesSince' | 'revert'>
   git_credentials: Pick<GitAccess, 'forUrl' | 'requireChosen'>
+  nodes: { find(id: string): PinnedServer | undefined; nameOf(node_id: string | null): string }
   projects: Pick<Projects, 'requireQuota' | 'requireShare' | 'shareBefore'>
   scaling: Pick<Scaling, 'decidedReplicas'>
   services: Pick<ServicesOfStacks, 'keep'>
@@ -61,6 +63,9 @@ export function createAppsDomain(base: Base, use: AppNeeds): AppsDomain {
       releaseShares: (app) => use.deployments.releaseShares(app),
       changedVariables: (app, release_id) =>
         use.env.changedSince(app, use.deployments.releaseVariables(release_id)),
+      server: (id) => use.nodes.find(id),
+      nameOfServer: (node_id) => use.nodes.nameOf(node_id),
+      nodeOf: (release_id) => use.deployments.nodeOf(release_id),
       requireMovable: (app) => access.requireNone(app),
       addAutomaticDomain: (app) => use.domains.addAutomatic(app),
       renameAutomaticDomain: (app) => use.domains.renameAutomatic(app),

@@ -22,6 +22,7 @@ const AUDITED = [
   'soak_seconds',
   'ssh_key_id',
   'git_credential_id',
+  'node_id',
 ] as const
 
 export const audited = (row: AppRow) => Object.fromEntries(AUDITED.map((key) => [key, row[key]]))

@@ -331,3 +331,20 @@ export const configuration = {
   soak_seconds: v.optional(Soak),
   ...repositoryAccess,
 }
+
+/** Where an app may run. */
+export const placement = {
+  node_id: v.optional(
+    v.nullable(
+      v.pipe(
+        v.string(),
+        v.nonEmpty(),
+        v.maxLength(64),
+        v.description(
+          'Server that alone may run the app, from its next deployment on. Default: any; the platform chooses.',
+        ),
+        v.examples(['node_0123456789abcdefghjk']),
+      ),
+    ),
+  ),
+}

@@ -133,6 +133,7 @@ export function newColumns(id: string, project_id: string, body: NewApp, at: str
     soak_seconds: body.soak_seconds ?? 10,
     ssh_key_id: body.ssh_key_id ?? null,
     git_credential_id: body.git_credential_id ?? null,
+    node_id: body.node_id ?? null,
     created_at: at,
     updated_at: at,
   }
@@ -174,5 +175,6 @@ export function changedColumns(row: AppRow, body: AppChange): Record<string, unk
     soak_seconds: body.soak_seconds,
     ssh_key_id: body.ssh_key_id,
     git_credential_id: body.git_credential_id,
+    node_id: body.node_id,
   }
 }

@@ -50,6 +50,8 @@ export const createDiscard =
     const release_id = row.live_release_id
     const live = release_id ? ports.liveConfiguration(release_id) : undefined
     if (!release_id || !live || !pending(row).some((one) => one.key === key)) throw notFound('change')
+    // A release is where it was placed, and nobody chose that for good.
+    if (key === 'node_id') return void update(actor, id, { node_id: null })
     if (key === 'mounts')
       throw conflict('Mounts are not put back from here. Add or remove the mount at the storage of the app.')
     if (key.startsWith('env.')) return ports.revertVariable(actor, row, release_id, key.slice('env.'.length))

@@ -1,6 +1,7 @@
 import { differencesOf } from '#server/kernel/differences'
 import * as v from 'valibot'
 import { changedKeys, type Configuration, configurationOf } from './configuration.ts'
+import { pendingPin, type PinPorts } from './pins.ts'
 import type { AppRow } from './repository.ts'
 
 const Value = (text: string) => v.pipe(v.nullable(v.string()), v.description(text))
@@ -22,7 +23,7 @@ export const PendingChange = v.pipe(
 )
 export type PendingChange = v.InferOutput<typeof PendingChange>
 
-export interface PendingPorts {
+export interface PendingPorts extends Pick<PinPorts, 'server' | 'nodeOf' | 'nameOfServer'> {
   liveConfiguration(release_id: string): Configuration | undefined
   /** Variables that a release does not have as they are now; secrets masked. */
   variableDifferences(
@@ -46,10 +47,12 @@ export const createPendingChanges =
     const after = ports.mounts(row.id)
     const gone = before.filter((id) => !after.some((mount) => mount.id === id)).length
     const mount = { key: 'mounts', secret: false }
+    const pin = pendingPin(row, ports)
     return [
       ...fields.flatMap((key) =>
         differencesOf(key, live[key], now[key]).map((one) => ({ ...one, secret: false })),
       ),
+      ...(pin ? [{ key: 'node_id', ...pin, secret: false }] : []),
       // A mount that was removed is not kept anywhere but in the release.
       ...(gone > 0 ? [{ ...mount, before: gone === 1 ? '1 mount' : `${gone} mounts`, after: null }] : []),
       ...after

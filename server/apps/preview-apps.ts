@@ -64,6 +64,8 @@ export function createPreviewApps(
         git_url,
         branch,
         replicas: 1,
+        // Previews run on the server of Portreeve, whatever their app does.
+        node_id: null,
         auto_deploy: 0,
         watch_paths: '[]',
         created_at: at,

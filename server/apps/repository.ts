@@ -41,10 +41,7 @@ export interface AppRow extends AppSource {
   created_at: string
   updated_at: string
 }
-export type AppColumns = Omit<
-  AppRow,
-  'live_deployment_id' | 'live_release_id' | 'last_error' | 'next_number' | 'node_id'
->
+export type AppColumns = Omit<AppRow, 'live_deployment_id' | 'live_release_id' | 'last_error' | 'next_number'>
 
 /** Columns that a user may change; keys of an update come from this list only. */
 export const CHANGEABLE = [
@@ -67,6 +64,7 @@ export const CHANGEABLE = [
   'soak_seconds',
   'ssh_key_id',
   'git_credential_id',
+  'node_id',
 ] as const
 
 /** SQL of apps and nothing else. */
@@ -76,9 +74,9 @@ export function createAppRepository(db: Db) {
       db
         .sql(
           `INSERT INTO apps (id, name, project_id, preview_id, status, source, git_url, branch, image, dockerfile, compose, compose_path, base_directory, build, port, health_check, replicas, limits, processes,
-         auto_deploy, watch_paths, soak_seconds, ssh_key_id, git_credential_id, created_at, updated_at)
+         auto_deploy, watch_paths, soak_seconds, ssh_key_id, git_credential_id, node_id, created_at, updated_at)
        VALUES (@id, @name, @project_id, @preview_id, @status, @source, @git_url, @branch, @image, @dockerfile, @compose, @compose_path, @base_directory, @build, @port, @health_check, @replicas, @limits, @processes,
-         @auto_deploy, @watch_paths, @soak_seconds, @ssh_key_id, @git_credential_id, @created_at, @updated_at)`,
+         @auto_deploy, @watch_paths, @soak_seconds, @ssh_key_id, @git_credential_id, @node_id, @created_at, @updated_at)`,
         )
         .run(row),
     find: (id: string) => db.sql('SELECT * FROM apps WHERE id = ?').get(id) as AppRow | undefined,
@@ -106,6 +104,11 @@ export function createAppRepository(db: Db) {
           `SELECT id, CASE WHEN status IN ('running', 'crashed') THEN live_release_id END AS release_id FROM apps WHERE status <> 'deleting'`,
         )
         .all() as { id: string; release_id: string | null }[],
+    /** Apps that may run on this server alone. */
+    pinnedTo: (node_id: string) =>
+      db
+        .sql(`SELECT id, name FROM apps WHERE node_id = ? AND status <> 'deleting' ORDER BY rowid`)
+        .all(node_id) as Pick<AppRow, 'id' | 'name'>[],
     sources: (project_id?: string) =>
       db
         .sql(

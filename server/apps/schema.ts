@@ -13,6 +13,7 @@ import {
   Limits,
   Process,
   configuration,
+  placement,
 } from './configuration-schema.ts'
 
 export const AppStatus = v.pipe(
@@ -54,6 +55,7 @@ export const NewApp = v.strictObject({
   compose: v.optional(Compose),
   compose_path: v.optional(v.nullable(ComposePath)),
   ...configuration,
+  ...placement,
 })
 export type NewApp = v.InferOutput<typeof NewApp>
 
@@ -66,6 +68,7 @@ export const AppChange = v.strictObject({
   compose: v.optional(Compose),
   compose_path: v.optional(v.nullable(ComposePath)),
   ...configuration,
+  ...placement,
 })
 export type AppChange = v.InferOutput<typeof AppChange>
 

@@ -26,11 +26,13 @@ import type { App, AppChange, AppStatus, NewApp } from './schema.ts'
 import { audited } from './audited.ts'
 import { createDiscard, type DiscardPorts } from './discard.ts'
 import { createPendingChanges, type PendingPorts } from './pending.ts'
+import { createPins, type PinPorts, requirePin } from './pins.ts'
 import { createAppView, type ViewPorts } from './view.ts'
 import { createPreviewApps, requireNoPreview } from './preview-apps.ts'
 
 /** What apps need from other domains; handed in at composition. */
-export interface AppPorts extends SharePorts, ViewPorts, PendingPorts, DiscardPorts {
+export interface AppPorts extends SharePorts, ViewPorts, PendingPorts, DiscardPorts, PinPorts {
+  mounts(app_id: string): { id: string; path: string; kind: string }[]
   /** Throws 409 when the project may not have one more app. */
   requireQuota(project_id: string): void
   /** Queues the first deployment in the current transaction. */
@@ -153,6 +155,7 @@ export function createApps(options: AppOptions) {
       shares.within(before.project_id, () => repository.update(id, columns, clock.iso()))
       if (body.replicas !== undefined || body.processes !== undefined) ports.requireReplicas(id)
       const row = get(id)
+      if (body.node_id !== undefined) requirePin(row, ports)
       if (row.name !== before.name) {
         ports.renameAutomaticDomain(row)
         db.afterCommit(() => ports.refreshRoutes(id))
@@ -180,7 +183,7 @@ export function createApps(options: AppOptions) {
     deployed(id: string) {
       const row = repository.find(id)
       if (!row) return undefined
-      const { name, project_id, status, live_release_id, live_deployment_id, soak_seconds } = row
+      const { name, project_id, status, live_release_id, live_deployment_id, soak_seconds, node_id } = row
       return {
         id,
         name,
@@ -193,6 +196,7 @@ export function createApps(options: AppOptions) {
         auto_deploy: row.auto_deploy === 1,
         ssh_key_id: row.ssh_key_id,
         git_credential_id: row.git_credential_id,
+        node_id,
         configuration: configurationOf(row),
       }
     },
@@ -224,6 +228,7 @@ export function createApps(options: AppOptions) {
     /** What its next deployment changes. */
     pending: (id: string) => pending(get(id)),
     shares,
+    ...createPins({ db, clock, audit, repository, ports, note, transition }),
     previews: createPreviewApps(options, repository, shares),
     /** What can be found out of a request only by reading a compose file; to be handed on with it. */
     servicesOf: async ({ compose }: { compose?: string }) =>
@@ -246,6 +251,7 @@ export function createApps(options: AppOptions) {
         ports.requireQuota(project_id)
         shares.within(project_id, () => repository.insert(columns))
         const row = get(columns.id)
+        requirePin(row, ports)
         // One that says so has no web process, and nothing to give a name to.
         if (body.processes?.web?.replicas !== 0) ports.addAutomaticDomain(row)
         // Before anything serves there, it says that the app is being made.

@@ -1,10 +1,11 @@
 import type { InferOutput } from 'valibot'
 import { changedKeys, type Configuration, configurationOf } from './configuration.ts'
+import { pendingPin, type PinPorts } from './pins.ts'
 import type { AppRow } from './repository.ts'
 import type { App, LatestDeployment } from './schema.ts'
 
 /** What the view of an app needs of other domains. */
-export interface ViewPorts {
+export interface ViewPorts extends Pick<PinPorts, 'server' | 'nodeOf' | 'nameOfServer'> {
   latestDeployment(app_id: string): InferOutput<typeof LatestDeployment> | null
   liveConfiguration(release_id: string): Configuration | undefined
   /** Keys of variables that a release does not have as they are now. */
@@ -23,6 +24,7 @@ export const createAppView =
     const changed = live
       ? [
           ...changedKeys(live, configuration),
+          ...(pendingPin(row, ports) ? ['node_id'] : []),
           ...(ports.mountsChanged(row.id, row.live_release_id!) ? ['mounts'] : []),
           ...ports.changedVariables(row, row.live_release_id!).map((key) => `env.${key}`),
         ]

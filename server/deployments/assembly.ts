@@ -29,11 +29,13 @@ import { createHolders } from './holders.ts'
 import { desiredProcesses } from './processes.ts'
 import { createLayerWatch, type LayerWatchOptions } from '#server/platform/engine/layer-watch'
 import { endRelease, makersOf } from './stack/ending.ts'
+import { createPlaced } from './placing.ts'
 import { createReconciler, type Reconciler } from './reconciler.ts'
 import { releaseShares } from './release-shares.ts'
 import { createReleases } from './releases.ts'
 import { createDeploymentRepository } from './repository.ts'
 import { createRuntime } from './runtime.ts'
+import { laterServers, type Servers } from './servers.ts'
 import { createDeployments } from './service.ts'
 import { withWaitingPage } from './waiting-page.ts'
 import { createSizes } from './sizes.ts'
@@ -52,6 +54,7 @@ export interface DeploymentNeeds {
   env: Pick<Variables, 'forRelease' | 'add' | 'hasVariable'>
   git_credentials: Pick<GitAccess, 'forUrl'>
   ingress: Pick<IngressService, 'routes'>
+  nodes: Servers
   previews: {
     isTrusted(app_id: string, commit: string | undefined): boolean
     approvedCommit(app_id: string): string | undefined
@@ -84,6 +87,7 @@ function deployPorts(
 ): Omit<DeployPorts, 'leftByReconciler' | 'releasesAtWork'> {
   const isTrusted = ({ id, commit_sha }: DeployedApp) => use.previews.isTrusted(id, commit_sha)
   return {
+    servers: laterServers(() => use.nodes),
     wentLive: (app_id) => use.scaling.wentLive(app_id),
     isAsleep: (app_id) => use.scaling.isAsleep(app_id),
     sleepAgain: (app_id) => use.scaling.sleepAgain(app_id),
@@ -317,6 +321,7 @@ export function createDeploymentsDomain(base: Base, use: DeploymentNeeds): Deplo
     refreshRoutes: (app_id) => context.routing.refresh(app_id),
     refreshRoutesSoon: (app_id) => context.routing.refreshSoon(app_id),
     routesSettled: () => context.routing.settled(),
+    ...createPlaced(context, desired_state),
     releaseMountIds: (release_id) => context.releases.find(release_id)?.settings.mounts?.ids ?? [],
     enqueueLifecycle(kind, app, more = {}) {
       const last = jobs.findBySubject(app.id)

@@ -100,7 +100,10 @@ function startJob(
       {
         name: 'image',
         async run({ payload, state, save, skip }) {
-          if (await hasImages(context.engine, live(payload.app_id))) return skip()
+          const release = live(payload.app_id)
+          // A release stays where it was placed: on a server that is lost or takes no work, another one has to do.
+          const { canRun } = context.ports.servers
+          if (canRun(release.node_id) && (await hasImages(context.engine, release))) return skip()
           if (state.handed_over) return
           state.handed_over = true
           save()

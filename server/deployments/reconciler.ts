@@ -72,7 +72,8 @@ function appOwners(context: DeployContext, ports: ReconcilerPorts): WorkloadOwne
     },
     processes(app) {
       const release = releases.find(app.release_id)
-      if (!release) return undefined
+      // What is on a server that does not answer can neither be seen nor mended.
+      if (!release || !context.ports.servers.answers(release.node_id)) return undefined
       const stopped = release.settings.stack ? context.ports.services.stopped(app.id) : undefined
       return desiredProcesses(context, release).map(({ name, replicas }) => ({
         process: name,

@@ -1,6 +1,6 @@
 import { type Share, sumOf } from '#server/kernel/shares'
 import { processesOf } from './processes.ts'
-import type { Release } from './releases.ts'
+import type { Release, ReleaseSettings } from './releases.ts'
 import { requestOf } from './repository.ts'
 import type { DeployContext, DeployStep } from './work.ts'
 
@@ -8,7 +8,10 @@ import type { DeployContext, DeployStep } from './work.ts'
  * What all instances of a release may use. More than the configuration of its app tells: a Procfile and a compose
  * file name processes that nobody asked for by the API.
  */
-export const shareOfRelease = ({ settings }: Pick<Release, 'settings'>): Share =>
+export const shareOfRelease = ({ settings }: Pick<Release, 'settings'>): Share => sharesOfProcesses(settings)
+
+/** The same of a release that is about to be made. */
+export const sharesOfProcesses = (settings: ReleaseSettings): Share =>
   sumOf(
     processesOf(settings).map(({ replicas, limits }) => ({
       memory_bytes: replicas * limits.memory_bytes,

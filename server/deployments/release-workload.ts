@@ -2,6 +2,7 @@ import type { Engine } from '#server/platform/engine/engine'
 import { networkOf, type Place } from '#server/platform/engine/network-name'
 import {
   type ContainerSpec,
+  LOCAL,
   MAIN_PROCESS,
   type UpdateStrategy,
   type Workload,
@@ -41,6 +42,7 @@ export function containerSpec(releases: Releases, release: Release, place: Place
     stop_grace_s: settings.stop_grace_s,
     ...(mounts.length > 0 ? { mounts } : {}),
     ...(settings.shell_command ? { shell_command: settings.shell_command } : {}),
+    ...(release.node_id === null ? {} : { placement: { node: release.node_id } }),
   }
 }
 
@@ -100,7 +102,7 @@ export function workloadOf(
     return {
       ...serviceSpec(releases, release, place, service),
       probe: { type: 'none', grace_s },
-      placement: { node: 'local' },
+      placement: { node: LOCAL },
       replicas,
       update: service.volumes.some(({ read_only }) => !read_only) ? 'stop_first' : 'start_first',
     }
@@ -111,7 +113,7 @@ export function workloadOf(
     ...(name === MAIN_PROCESS ? {} : { process: name }),
     limits,
     probe: name === MAIN_PROCESS ? probeOf(settings) : { type: 'none', grace_s },
-    placement: { node: 'local' },
+    placement: { node: release.node_id ?? LOCAL },
     replicas,
     update: updateOf(settings),
   }

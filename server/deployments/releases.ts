@@ -126,6 +126,8 @@ export interface Release {
   settings: ReleaseSettings
   configuration: Configuration
   proven: boolean
+  /** The added server that its instances are on; null for that of Portreeve. */
+  node_id: string | null
   created_at: string
 }
 interface Row extends Omit<Release, 'settings' | 'configuration' | 'image_present' | 'proven'> {
@@ -136,7 +138,7 @@ interface Row extends Omit<Release, 'settings' | 'configuration' | 'image_presen
 }
 /** All but what is sealed: an app has a release for each of its deployments, and many are read at once. */
 const COLUMNS =
-  'id, app_id, deployment_id, image_id, image_tag, image_present, commit_sha, build_key, settings, configuration, proven, created_at'
+  'id, app_id, deployment_id, image_id, image_tag, image_present, commit_sha, build_key, settings, configuration, proven, node_id, created_at'
 
 /** Fields that releases from before them lack. */
 const DEFAULTS: Partial<Configuration> = { processes: {} }
@@ -205,8 +207,8 @@ export function createReleases(
         services: services ? secrets.seal(JSON.stringify(services), sealedFor.services(release.id)) : null,
       }
       db.sql(
-        `INSERT OR IGNORE INTO releases (id, app_id, deployment_id, image_id, image_tag, commit_sha, build_key, settings, environment, variables, files, services, configuration, created_at)
-         VALUES (@id, @app_id, @deployment_id, @image_id, @image_tag, @commit_sha, @build_key, @settings, @environment, @variables, @files, @services, @configuration, @created_at)`,
+        `INSERT OR IGNORE INTO releases (id, app_id, deployment_id, image_id, image_tag, commit_sha, build_key, settings, environment, variables, files, services, configuration, node_id, created_at)
+         VALUES (@id, @app_id, @deployment_id, @image_id, @image_tag, @commit_sha, @build_key, @settings, @environment, @variables, @files, @services, @configuration, @node_id, @created_at)`,
       ).run(row)
       return find(release.id)!
     },
@@ -294,6 +296,16 @@ export function createReleases(
       // Those that are being made last: others were served meanwhile.
       return [...images.flat(), ...withImages('proven = 0').flatMap(imagesOf)]
     },
+    /** Which of these releases are on added servers, and on which. */
+    placed: (ids: readonly string[]) =>
+      db
+        .sql(
+          `SELECT id, node_id FROM releases WHERE node_id IS NOT NULL AND id IN (SELECT value FROM json_each(?))`,
+        )
+        .all(JSON.stringify(ids)) as { id: string; node_id: string }[],
+    /** Whether any release ever was on an added server that is still known. */
+    anyPlaced: (): boolean =>
+      db.sql('SELECT 1 FROM releases WHERE node_id IS NOT NULL LIMIT 1').get() !== undefined,
     hasAny: (app_id: string): boolean =>
       db.sql('SELECT 1 FROM releases WHERE app_id = ? LIMIT 1').get(app_id) !== undefined,
     /** Images of an app that are still here, by the releases that run them. */

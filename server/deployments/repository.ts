@@ -60,6 +60,8 @@ export interface DeploymentRequest {
   services?: string[]
   /** Set for a restart that takes the variables of the app as they are now, instead of those of its release. */
   fresh_variables?: boolean
+  /** Why the platform deploys, where nobody asked: what became of the server that the app is on. */
+  reason?: string
   /** File name of the uploaded archive below `<data>/uploads`. */
   upload?: string
 }

@@ -5,6 +5,7 @@ import { redactor, redactorSoon } from '#server/kernel/redact'
 import { askingEngine } from '#server/platform/engine/asking'
 import type { Instance, RunResult } from '#server/platform/engine/engine'
 import { networkOf } from '#server/platform/engine/network-name'
+import { LOCAL } from '#server/platform/engine/workload'
 import type { LogLine } from '#server/runtime-logs/schema'
 import { isOf } from './processes.ts'
 import { createAskedCommands } from './commands.ts'
@@ -80,7 +81,7 @@ export function createRuntime(context: DeployContext) {
           id: instance.id,
           process: instance.process,
           index: instance.index,
-          node: 'local',
+          node: instance.node ?? LOCAL,
           deployment_id: releases.find(instance.release_id)?.deployment_id ?? null,
           state: instance.state,
           health: healthOf(instance, live !== undefined && isOf(live)(instance)),

@@ -57,6 +57,12 @@ const common = {
   rolled_back_to: v.nullable(
     v.pipe(v.string(), v.description('Deployment whose release this one brought back.')),
   ),
+  reason: v.nullable(
+    v.pipe(
+      v.string(),
+      v.description('Why the platform deployed by itself: the app had to leave its server. Null otherwise.'),
+    ),
+  ),
   error: v.nullable(DeploymentError),
   created_by: v.nullable(v.pipe(v.string(), v.description('User who asked for it; null for the platform.'))),
   created_at: Timestamp,

@@ -168,7 +168,7 @@ export function createDeployments({ parts, db, events, jobs, audit, ports }: Dep
       if (!is_meant_to_run || !releases.find(app.live_release_id ?? '')?.image_present) return undefined
       return db.tx(() => enqueue(row, 'restart', { fresh_variables: true }, PLATFORM)).id
     },
-    ...createRemaking({ repository, restart: (id) => enqueue(appRow(id), 'restart', {}, PLATFORM), db }),
+    ...createRemaking({ ...parts, db }, (id, ask) => enqueue(appRow(id), 'restart', ask, PLATFORM)),
     /** Whether what is live of an app has this text in one of its variables. */
     holds(app_id: string, text: string): boolean {
       const { live_release_id } = apps.get(app_id)

@@ -20,6 +20,7 @@ export function summaryOf(row: ListedDeployment) {
       : null,
     image: row.image,
     rolled_back_to: row.trigger === 'rollback' ? (requestOf(row).from_deployment ?? null) : null,
+    reason: requestOf(row).reason ?? null,
     error: failure && {
       step: failure.step,
       code: failure.code,

@@ -21,6 +21,7 @@ import { requestOf, type DeploymentRepository } from './repository.ts'
 import type { ReleaseMounts, Releases, ReleaseSettings } from './releases.ts'
 import type { Routing, Target } from './routing.ts'
 import type { DeploymentEventName } from './machine.ts'
+import type { Servers } from './servers.ts'
 import type { SlowClones } from './slow-clones.ts'
 
 /** The app as a deployment sees it. */
@@ -38,6 +39,8 @@ export interface DeployedApp {
   /** Key or token that its repository is read with; null for what fits the host. */
   ssh_key_id: string | null
   git_credential_id: string | null
+  /** The server that alone may run it; null for any. */
+  node_id: string | null
   configuration: Configuration
   /** The commit that is being deployed, once it is known: what it may have is asked for it alone. */
   commit_sha?: string | undefined
@@ -104,6 +107,8 @@ export interface DeployPorts {
   mounts(app: DeployedApp): AppMounts
   /** Project of a volume; undefined when there is none of that id. */
   projectOfVolume(volume_id: string): string | undefined
+  /** Where releases run. */
+  servers: Servers
   /** A deployment of the app has instances with traffic, so that it does not sleep. */
   wentLive(app_id: string): void
   /** Whether the app has no instance until somebody asks for it. */

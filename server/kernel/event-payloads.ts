@@ -253,6 +253,8 @@ const ALSO: Readonly<Record<string, string>> = {
   'domain.failed': 'message',
   'domain.drifted': 'message',
   'node.updated': 'labels',
+  'node.failed': 'error',
+  'node.remove_failed': 'error',
   'preview.removing': 'reason',
   'preview.removed': 'reason',
   'preview.approved': 'secrets',

@@ -27,6 +27,13 @@ export const FAILURES = {
   // The container engine and the edge.
   engine_unavailable: 'The container engine does not answer.',
   edge_unavailable: 'The edge does not answer.',
+  // Further servers.
+  node_unreachable: 'A server does not answer.',
+  node_host_key: 'A server shows another key than the approved one.',
+  node_denied: 'A server does not let the user log in with the key.',
+  node_not_root: 'The user of a server cannot become root.',
+  node_unsuited: 'A server cannot run this, or cannot be a member; the message says why.',
+  node_failed: 'Something on a server failed; the message says what.',
   not_found: 'Something that the work needs does not exist.',
   conflict: 'The state of something does not allow it.',
   image_not_found: 'The registry has no such image or tag.',

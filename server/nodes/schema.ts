@@ -23,13 +23,15 @@ const Labels = v.pipe(
 )
 
 export const NodeState = v.pipe(
-  v.picklist(['ready', 'unreachable']),
-  v.description('`unreachable`: its container engine did not answer when it was last asked.'),
+  v.picklist(['joining', 'ready', 'unreachable', 'failed', 'removing']),
+  v.description(
+    '`unreachable`: its container engine did not answer when it was last asked; an added server for 30 s. `failed`: it could not be joined, and `last_error` says why.',
+  ),
 )
 export type NodeStateName = v.InferOutput<typeof NodeState>
 const Role = v.pipe(
   v.picklist(['manager', 'worker']),
-  v.description('`manager`: decides what runs where. The server of Portreeve itself is one.'),
+  v.description('`manager`: decides what runs where. The server of Portreeve itself is the one.'),
 )
 const Availability = v.pipe(
   v.picklist(['active', 'drain']),
@@ -45,12 +47,30 @@ export const Node = v.pipe(
     state: NodeState,
     availability: Availability,
     labels: described(v.record(v.string(), v.string()), 'Labels that administrators set, by key.'),
+    ssh: described(
+      v.nullable(
+        v.pipe(
+          v.object({
+            port: v.number(),
+            user: described(v.string(), 'Who Portreeve logs in as.'),
+            ssh_key_id: described(v.string(), 'Key that it logs in with.'),
+            host_key: described(v.string(), 'Fingerprint of the key of the server that was approved.'),
+          }),
+          v.title('NodeLogin'),
+        ),
+      ),
+      'How it is logged in to; null for the server of Portreeve itself, and for others than administrators.',
+    ),
+    last_error: described(
+      v.nullable(v.string()),
+      'Why it could not be joined, or not be emptied for its removal; null while nothing is wrong.',
+    ),
     capacity: v.pipe(
       v.object({
-        cpus: described(v.number(), 'Processors.'),
+        cpus: described(v.number(), 'Processors; 0 while nobody has seen them.'),
         memory_bytes: count('Memory of the server.'),
         disk_bytes: count(
-          'Size of the disk that holds the data of Portreeve, without what its file system keeps for the administrator.',
+          'Size of the disk that holds the data of Portreeve, or of the engine, without what its file system keeps for the administrator.',
         ),
       }),
       v.title('NodeCapacity'),
@@ -94,6 +114,70 @@ export const Node = v.pipe(
   v.title('Node'),
 )
 export type Node = v.InferOutput<typeof Node>
+
+/** A host name or an address, and nothing that a shell, a URL or an option could be. */
+const Address = v.pipe(
+  v.string(),
+  v.maxLength(253),
+  v.regex(
+    /^([a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?(\.[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?)*|[0-9a-f]{0,4}(:[0-9a-f.]{0,15}){2,8})$/i,
+    'must be an IP address or a host name.',
+  ),
+)
+export const NewNode = v.strictObject({
+  name: v.optional(
+    v.pipe(
+      v.string(),
+      v.regex(/^[a-z0-9]([a-z0-9.-]{0,61}[a-z0-9])?$/i, 'must be 1 to 63 letters, digits, dots and dashes.'),
+      v.description('Default: its host name.'),
+    ),
+  ),
+  address: v.pipe(
+    Address,
+    v.description(
+      'Where this server reaches it. All servers of a cluster reach each other over TCP 2377 and 7946, and UDP 7946 and 4789.',
+    ),
+  ),
+  port: v.optional(
+    v.pipe(v.number(), v.integer(), v.minValue(1), v.maxValue(65535), v.description('Of SSH. Default 22.')),
+    22,
+  ),
+  user: v.optional(
+    v.pipe(
+      v.string(),
+      v.regex(/^[a-z_][a-z0-9_-]{0,31}$/, 'must be the name of a user.'),
+      v.description('root, or who becomes root by sudo without a password. Default `root`.'),
+    ),
+    'root',
+  ),
+  ssh_key_id: v.pipe(
+    v.string(),
+    v.nonEmpty(),
+    v.maxLength(64),
+    v.description('SSH key of a project, with its private half, that the user has in `authorized_keys`.'),
+  ),
+  host_key: v.optional(
+    v.pipe(
+      v.string(),
+      v.regex(/^SHA256:[A-Za-z0-9+/]{43}$/, 'must be a fingerprint such as SHA256:…'),
+      v.description(
+        'Fingerprint of the key of the server; without it, the error names the one that it shows.',
+      ),
+    ),
+  ),
+})
+export type NewNode = v.InferOutput<typeof NewNode>
+
+export const RemoveNodeQuery = v.strictObject({
+  force: v.optional(
+    v.pipe(
+      v.boolean(),
+      v.description(
+        'Remove one that does not answer. Its apps start elsewhere, also those that are pinned to it. Default false.',
+      ),
+    ),
+  ),
+})
 
 export const NodeQuery = v.strictObject({
   ...pagingEntries,

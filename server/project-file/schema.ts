@@ -116,7 +116,13 @@ const orShort = <S extends v.GenericSchema>(schema: S, short: boolean) =>
   (short ? v.union([v.string(), v.number(), v.boolean(), schema]) : schema) as unknown as S
 
 function build(short: boolean) {
-  const { name: _own, ssh_key_id: _key, git_credential_id: _token, ...configuration } = AppChange.entries
+  const {
+    name: _own,
+    ssh_key_id: _key,
+    git_credential_id: _token,
+    node_id: _server,
+    ...configuration
+  } = AppChange.entries
   const app = v.strictObject({
     source: v.optional(
       v.pipe(

@@ -9,11 +9,15 @@ export default defineModule({
   tags: [{ name: 'ssh-keys', description: 'SSH keys for private repositories and nodes.' }],
   resources: [{ noun: 'ssh_key', prefix: 'ssh', table: 'ssh_keys', access: 'developer' }],
   sealed: [sealedById('ssh_keys', 'private_key')],
-  create({ policy, ...base }: Base, use: { apps: Pick<Apps, 'sources'> }) {
+  create(
+    { policy, ...base }: Base,
+    use: { apps: Pick<Apps, 'sources'>; nodes: { namesUsing(ssh_key_id: string): string[] } },
+  ) {
     const own = createSshKeys({
       ...base,
-      usesOf: (key) =>
-        use.apps
+      usesOf: (key) => [
+        ...use.nodes.namesUsing(key.id),
+        ...use.apps
           .sources(key.project_id)
           .filter(({ project_id, git_url, ssh_key_id }) => {
             if (ssh_key_id) return ssh_key_id === key.id
@@ -21,6 +25,7 @@ export default defineModule({
             return url?.protocol === 'ssh' && own.keyFor(project_id, url.host) === key.id
           })
           .map(({ name }) => name),
+      ],
     })
     return own
   },

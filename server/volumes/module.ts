@@ -36,7 +36,7 @@ export default defineModule({
   create: (
     base: Base,
     use: {
-      apps: Pick<AppsDomain, 'find' | 'note'>
+      apps: Pick<AppsDomain, 'find' | 'note' | 'requireAtHome'>
       backups: { final: FinalBackups }
       databases: Pick<Databases, 'stored' | 'measure' | 'stopBecause'>
       deployments: Pick<DeploymentsDomain, 'requireEngine' | 'desiredProcesses' | 'holders' | 'stopApp'>
@@ -55,6 +55,7 @@ export default defineModule({
           const app = use.apps.find(id)
           if (app) use.apps.note(app, 'app.updated', { changed: ['mounts'] }, actor)
         },
+        requireAtHome: (id) => use.apps.requireAtHome(id),
         requireEngine: () => use.deployments.requireEngine(),
         requireQuota: (project_id, count) => use.projects.requireQuota(project_id, 'volume', count),
       },

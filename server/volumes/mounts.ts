@@ -38,6 +38,8 @@ export interface MountOptions {
     /** What the next release of an app runs. */
     processes(app_id: string): { name: string; replicas: number }[]
     appChanged(app_id: string, actor: Actor): void
+    /** Throws 409 where the app is pinned to a server that has no volumes. */
+    requireAtHome(app_id: string): void
   }
 }
 /** The app of a compose file. */
@@ -207,7 +209,10 @@ export function createMounts({ db, clock, audit, secrets, repository, ports }: M
           : undefined
         if (old) repository.deleteMount(old.id)
         requirePlace(app, body)
-        if (body.volume_id !== undefined) requireVolume(app, body.volume_id, body.read_only ?? false)
+        if (body.volume_id !== undefined) {
+          requireVolume(app, body.volume_id, body.read_only ?? false)
+          ports.requireAtHome(app_id)
+        }
         const id = newId('mnt')
         const row: MountRow = {
           id,

@@ -42,6 +42,8 @@ export interface VolumeOptions {
     app(id: string): MountedApp | undefined
     /** What the next release of an app runs. */
     processes(app_id: string): { name: string; replicas: number }[]
+    /** Throws 409 where the app is pinned to a server that has no volumes. */
+    requireAtHome(app_id: string): void
     /** Tells the timeline of an app that its mounts changed. */
     appChanged(app_id: string, actor: Actor): void
     /** Throws ENGINE_UNAVAILABLE when the engine does not answer. */

@@ -25,7 +25,7 @@ describe('words for why work failed', () => {
       .map((name) => readFileSync(join(ROOT, 'server', name), 'utf8'))
       .join('\n')
     const made = (word: string) => {
-      const [, of, rest] = /^(git|acme|archive|destination)_(.+)$/.exec(word) ?? []
+      const [, of, rest] = /^(git|acme|archive|destination|node)_(.+)$/.exec(word) ?? []
       return (
         text.includes(`'${word}'`) ||
         (of !== undefined && text.includes(`\`${of}_\${`) && text.includes(`'${rest}'`)) ||

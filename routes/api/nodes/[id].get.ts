@@ -9,5 +9,5 @@ export default endpoint({
   params: IdParam,
   response: data(Node),
   errors: ['NOT_FOUND'],
-  handler: async ({ params, services }) => ({ data: await services.nodes.get(params.id) }),
+  handler: async ({ actor, params, services }) => ({ data: await services.nodes.get(actor, params.id) }),
 })

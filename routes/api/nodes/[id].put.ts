@@ -5,7 +5,7 @@ import { Node, NodeChange } from '#server/nodes/schema'
 export default endpoint({
   summary: 'Change the labels, role or availability of a node',
   description:
-    'Labels are free. The only server stays an active manager: another role and `drain` are refused with 409.',
+    'Labels are free. `drain` moves its work elsewhere, as POST /api/nodes/:id/drain does. The server of Portreeve itself stays an active manager, and added ones workers: anything else is refused with 409.',
   access: 'admin',
   params: IdParam,
   body: NodeChange,

@@ -9,6 +9,7 @@ import { requestOf } from '../repository.ts'
 import { hasWeb, requireSound } from '../processes.ts'
 import { settingsOf, strangeProcesses } from '../release-settings.ts'
 import type { Release } from '../releases.ts'
+import { placeRelease } from '../placing.ts'
 import { appToBuild, type DeployStep, type DeployedApp, type DeployContext } from '../work.ts'
 import { buildInputs, cacheScopes, checkedDockerfile } from '../build-inputs.ts'
 import { adoptStack, buildStack, missingImages, stackImage } from '../stack/build.ts'
@@ -202,6 +203,7 @@ export async function buildStep(context: DeployContext, step: DeployStep): Promi
   for (const text of known ? [] : strangeProcesses(state.plan, app.configuration))
     context.logs.append(deployment_id, 'build', 'system', text)
   requireSound(settings)
+  const node_id = await placeRelease(context, step, settings)
   context.releases.ensure(
     {
       id: state.release_id,
@@ -213,6 +215,7 @@ export async function buildStep(context: DeployContext, step: DeployStep): Promi
       build_key: known?.build_key ?? state.build_key ?? null,
       settings,
       configuration: known?.configuration ?? app.configuration,
+      node_id,
       created_at: context.clock.iso(),
     },
     {
@@ -269,6 +272,7 @@ async function makeStack(
       build_key: null,
       settings: made.settings,
       configuration: known?.configuration ?? app.configuration,
+      node_id: await placeRelease(context, step, made.settings),
       created_at: context.clock.iso(),
     },
     {},

@@ -4,6 +4,7 @@ import type { RunResult } from '#server/platform/engine/engine'
 import { begunOnce } from '../begun-once.ts'
 import type { Release } from '../releases.ts'
 import { containerSpec, ensureNetworks, ensureProcesses } from '../release-workload.ts'
+import { requireServer } from '../placing.ts'
 import { runToEnd } from '../run-to-end.ts'
 import { startStack } from '../stack/start.ts'
 import { untilAlone } from '../serving.ts'
@@ -23,6 +24,7 @@ export async function releaseStep(context: DeployContext, step: DeployStep): Pro
   const { deployment_id, app_id } = step.payload
   const app = context.apps.get(app_id)
   const release = releaseOf(context, step)
+  requireServer(context, release)
   awaitData(context, step, release)
   context.advance(deployment_id, 'release')
   const { trigger } = context.deployments.find(deployment_id)!
@@ -95,6 +97,7 @@ function runReleaseCommand(
 /** Starts the new instances beside the old ones, or after them where only one may write to a volume. */
 export async function startStep(context: DeployContext, step: DeployStep): Promise<void> {
   const release = releaseOf(context, step)
+  requireServer(context, release)
   await untilAlone(context, release.app_id)
   if (release.settings.stack) {
     const before = context.releases.find(step.state.previous?.release_id ?? '')

@@ -192,6 +192,8 @@ export async function cloneStep(context: DeployContext, step: DeployStep): Promi
   }
   const asked =
     deployment.trigger === 'restart' ? requestForLive(context, deployment_id, app) : requestOf(deployment)
+  if (asked.reason)
+    context.logs.append(deployment_id, 'clone', 'system', `${asked.reason} The app starts on another one.`)
   const ask = await requestForRelease(context, deployment_id, asked)
   if (ask.from_release) {
     const release = context.releases.find(ask.from_release)

@@ -4,11 +4,12 @@ import { Node } from '#server/nodes/schema'
 
 export default endpoint({
   summary: 'Move the work of a node elsewhere',
-  description: 'The work of the only server cannot be moved: 409.',
+  description:
+    'Nothing more is placed on it, and each app on it is deployed elsewhere; its deployment says why. 409 while apps are pinned to it, and for the server of Portreeve itself.',
   access: 'admin',
   params: IdParam,
   status: 200,
   response: data(Node),
   errors: ['NOT_FOUND', 'CONFLICT'],
-  handler: ({ params, services }) => services.nodes.drain(params.id),
+  handler: async ({ actor, params, services }) => ({ data: await services.nodes.drain(actor, params.id) }),
 })

@@ -1,0 +1,74 @@
+import { ApiError, invalid } from '#server/kernel/errors'
+import type { Verdict } from '#server/kernel/jobs/definition'
+import { classifyAddress, isSameAddress } from '#server/platform/outbound/addresses'
+import { ClusterError, type NodeFacts } from '#server/platform/cluster/cluster'
+import { unsuitedBy } from './checks.ts'
+
+/** The field of the request that a failure is about. */
+const FIELDS: Readonly<Record<ClusterError['code'], string>> = {
+  unreachable: 'address',
+  host_key: 'host_key',
+  denied: 'ssh_key_id',
+  not_root: 'user',
+  unsuited: 'address',
+  failed: 'address',
+}
+
+/** A refusal that says of each field what is wrong with it. */
+const refused = (message: string, details: { path: string; message: string }[]): ApiError =>
+  new ApiError('CONFLICT', message, details)
+
+const sentenceOf = ({ message, hint }: ClusterError): string => [message, hint].filter(Boolean).join(' ')
+
+/** What a login that failed is to whoever asked for it: 409, of a key that nobody approved with the key itself. */
+export function loginRefused(error: unknown, approved: string | undefined): unknown {
+  if (!(error instanceof ClusterError)) return error
+  if (error.code === 'host_key' && error.shown !== undefined)
+    return refused(
+      approved === undefined
+        ? `The server shows the key ${error.shown}. Compare it with its own, which \`ssh-keygen -lf /etc/ssh/ssh_host_ed25519_key.pub\` prints there, then send it as host_key.`
+        : `The server shows the key ${error.shown}, not the approved one, ${approved}. Nothing was sent to it.`,
+      [{ path: 'host_key', message: error.shown }],
+    )
+  const message = sentenceOf(error)
+  return refused(message, [{ path: FIELDS[error.code], message }])
+}
+
+/** Throws a refusal with all that speaks against a server. */
+export function requireSuited(facts: NodeFacts, about: Parameters<typeof unsuitedBy>[1]): void {
+  const against = unsuitedBy(facts, about)
+  if (against.length > 0)
+    throw refused(`The server cannot join. ${against.map(({ message }) => message).join(' ')}`, against)
+}
+
+/** Throws 422 for an address that cannot be another server. */
+export function requireOther(address: string, own: readonly string[]): void {
+  const is_own = address === 'localhost' || own.some((one) => isSameAddress(one, address))
+  if (is_own) throw invalid('address', 'is this server itself.')
+  const is_literal = /^[0-9.]+$/.test(address) || address.includes(':')
+  if (!is_literal) return
+  if (/^(127\.|::1$)/.test(address)) throw invalid('address', 'is this server itself.')
+  if (classifyAddress(address) === 'unusual')
+    throw invalid('address', 'is no address that another server can have.')
+}
+
+/** What an error of the cluster means for a job: a server that does not answer is tried again. */
+export function clusterVerdict(error: unknown): Verdict {
+  if (error instanceof ClusterError)
+    return {
+      kind: error.code === 'unreachable' ? 'system' : 'user',
+      code: `node_${error.code}`,
+      message: error.message,
+      hint: error.hint ?? null,
+      log: [],
+    }
+  if (error instanceof ApiError)
+    return { kind: 'user', code: 'node_unsuited', message: error.message, hint: null, log: [] }
+  return {
+    kind: 'system',
+    code: 'internal',
+    message: 'An internal fault stopped this step.',
+    hint: 'Look at the log of Portreeve, then try again.',
+    log: [],
+  }
+}

@@ -1,0 +1,82 @@
+import { answeredWithin } from '#server/kernel/deadline'
+import type { Member, NodeReading } from '#server/platform/cluster/cluster'
+import type { NodeContext } from './context.ts'
+import { type AddedRow, isAdded, type NodeRow } from './repository.ts'
+
+/** An engine that does not answer is told as such, and does not keep the page waiting. */
+const ANSWER_MS = 3_000
+/** A connection that breaks, and a server that boots in a moment, are nothing to move apps for. */
+const LOST_AFTER_MS = 30_000
+
+/** Servers that are part of the cluster: how they are logged in to, and whether they answer. */
+export function createMembers(context: NodeContext, onChange: () => void) {
+  const { db, clock, log, cluster, repository, ports } = context
+  const memberOf = (row: AddedRow): Member => ({
+    id: row.id,
+    target: {
+      address: row.address,
+      port: row.ssh_port,
+      user: row.ssh_user,
+      private_key: ports.privateKey(row.ssh_key_id),
+      host_key: row.host_key,
+    },
+  })
+  /** Those that run what is placed on them. */
+  const present = (): AddedRow[] =>
+    repository.added().filter(({ joined_at, state }) => joined_at !== null && state !== 'failed')
+
+  /** Notes whether a server answered, and tells when it is lost or back. */
+  function note(id: string, reading: NodeReading | undefined): NodeRow | undefined {
+    return db.tx(() => {
+      const row = repository.find(id)
+      if (!row) return undefined
+      const at = clock.iso()
+      const silent_since = reading ? null : (row.silent_since ?? at)
+      const is_lost = silent_since !== null && clock.now() - Date.parse(silent_since) >= LOST_AFTER_MS
+      const seen = reading ? { reading: JSON.stringify(reading), last_seen_at: at } : {}
+      const change = { checked_at: at, silent_since, ...seen }
+      if (!reading && !is_lost) {
+        repository.update({ ...row, ...change })
+        return { ...row, ...change }
+      }
+      const { updated_at } = row
+      const next = context.advance(row, reading ? 'answer' : 'lose', change)
+      if (next.state === row.state) {
+        // What was read is no change of the server.
+        repository.update({ ...next, updated_at })
+        return { ...next, updated_at }
+      }
+      context.emit(next, `node.${next.state}`)
+      db.afterCommit(onChange)
+      return next
+    })
+  }
+
+  return {
+    memberOf,
+    present,
+    note,
+    /** Tells the cluster which servers there are; one whose key cannot be read is left out. */
+    use(more: readonly AddedRow[] = []): void {
+      if (!cluster) return
+      const members = [...present(), ...more].flatMap((row) => {
+        try {
+          return [memberOf(row)]
+        } catch (error) {
+          log.error('A server cannot be logged in to', { node: row.id, error })
+          return []
+        }
+      })
+      cluster.use(members)
+    },
+    /** Asks a server how it is. */
+    async look(row: NodeRow): Promise<{ row: NodeRow; reading: NodeReading | undefined }> {
+      const is_asked = isAdded(row) && row.joined_at !== null && !['joining', 'failed'].includes(row.state)
+      if (!cluster || !is_asked) return { row, reading: undefined }
+      const asked = cluster.read(row.id, AbortSignal.timeout(ANSWER_MS)).catch(() => undefined)
+      const reading = await answeredWithin(ANSWER_MS, asked, undefined)
+      return { row: note(row.id, reading) ?? row, reading }
+    },
+  }
+}
+export type Members = ReturnType<typeof createMembers>

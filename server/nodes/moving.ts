@@ -1,0 +1,103 @@
+import { totalmem } from 'node:os'
+import { Fatal } from '#server/kernel/jobs/definition'
+import type { NodeReading } from '#server/platform/cluster/cluster'
+import type { Instance } from '#server/platform/engine/engine'
+import type { PlaceRequest } from '#server/deployments/servers'
+import type { NodeContext } from './context.ts'
+import { type AddedRow, isAdded, type NodeRow } from './repository.ts'
+import { type Candidate, chooseServer } from './scheduler.ts'
+
+/** Instances that may come to use what they are promised. */
+const promised = (instances: readonly Instance[], node_id: string | null): number =>
+  instances.reduce(
+    (sum, { node = null, limits }) => sum + (node === node_id ? (limits?.memory_bytes ?? 0) : 0),
+    0,
+  )
+const takesWork = ({ state, availability }: NodeRow): boolean =>
+  state === 'ready' && availability === 'active'
+
+/** Which server a release goes to, and which apps have to leave theirs. */
+export function createMoving(context: NodeContext) {
+  const { repository, ports, engine } = context
+
+  /** Why the apps of a server have to go elsewhere; undefined while they may stay. */
+  function leaveBecause(node_id: string): string | undefined {
+    const row = repository.find(node_id)
+    if (!row || !isAdded(row)) return 'The server that it ran on is no longer there.'
+    if (row.state === 'removing') return `The server ${row.name} is being removed.`
+    if (row.state !== 'ready') return `The server ${row.name} does not answer.`
+    return row.availability === 'drain' ? `The work of the server ${row.name} moves elsewhere.` : undefined
+  }
+  /** The server that an app is pinned to; throws why it cannot go there. */
+  function pinned(id: string, stays: string | undefined): string | null {
+    const row = repository.find(id)
+    const hint = 'Choose another server in the settings of the app, or none, then deploy again.'
+    if (!row) throw new Fatal('node_unsuited', 'The server that the app is pinned to is not there.', hint)
+    if (!isAdded(row)) return null
+    if (stays !== undefined)
+      throw new Fatal('node_unsuited', `The app cannot run on ${row.name}: ${stays}`, hint)
+    if (row.state === 'unreachable' || row.state === 'joining')
+      throw new Fatal(
+        'node_unreachable',
+        `The server ${row.name}, which the app is pinned to, ${row.state === 'joining' ? 'is not ready' : 'does not answer'}.`,
+        hint,
+      )
+    if (!takesWork(row))
+      throw new Fatal(
+        'node_unsuited',
+        `The server ${row.name}, which the app is pinned to, takes no work.`,
+        hint,
+      )
+    return id
+  }
+
+  return {
+    leaveBecause,
+    /**
+     * Where a release goes, as a whole: null for the server of Portreeve. Without added servers nothing is asked.
+     * Throws Fatal when the app is pinned to a server that it cannot go to.
+     */
+    async place({ app_id, pin, stays, needs, current }: PlaceRequest): Promise<string | null> {
+      if (pin !== null) return pinned(pin, stays)
+      if (stays !== undefined) return null
+      const open = repository.added().filter(takesWork)
+      if (open.length === 0) return null
+      const others = (await engine.instances({})).filter(({ owner }) => owner.id !== app_id)
+      const memoryOf = ({ reading }: AddedRow): number =>
+        reading === null ? 0 : (JSON.parse(reading) as NodeReading).memory_total_bytes
+      const candidates: Candidate[] = [
+        ...open.map((row) => ({
+          node_id: row.id,
+          memory_bytes: memoryOf(row),
+          promised_bytes: promised(others, row.id),
+        })),
+        // The last one where they are alike: it builds, takes the requests and keeps the databases as well.
+        { node_id: null, memory_bytes: totalmem(), promised_bytes: promised(others, null) },
+      ]
+      return chooseServer(candidates, { needs_bytes: needs.memory_bytes, current })
+    },
+    /**
+     * Moves what is on servers that do not answer, take no work any more or are gone; whatever does not work now does
+     * the next time. Apps that are pinned to one that does not answer wait for it, and say so.
+     */
+    sweep(): void {
+      for (const { app_id, node_id, is_busy } of ports.placed()) {
+        const reason = leaveBecause(node_id)
+        if (reason === undefined || is_busy) continue
+        const is_pinned = ports.pinned(node_id).some(({ id }) => id === app_id)
+        if (!is_pinned) ports.move(app_id, reason)
+        else if (repository.find(node_id)?.state === 'unreachable')
+          ports.lost(app_id, `${reason} The app is pinned to it, and runs again once it is back.`)
+      }
+    },
+    /** Whether nothing is or will be on a server. */
+    async isEmpty(node_id: string): Promise<boolean> {
+      if (ports.isBeingPlaced(node_id) || ports.placed().some((app) => app.node_id === node_id)) return false
+      return !(await engine.instances({})).some(({ node, state }) => node === node_id && state === 'running')
+    },
+    /** Names of the apps that are still on a server. */
+    placedOn: (node_id: string): string[] =>
+      ports.placed().flatMap((app) => (app.node_id === node_id ? [app.app_id] : [])),
+  }
+}
+export type Moving = ReturnType<typeof createMoving>

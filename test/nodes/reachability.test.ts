@@ -1,0 +1,81 @@
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { createTestApi, type TestApi } from '#test/support/api'
+import { type AddedServer, joinServer, lose, nodeEvents } from './harness.ts'
+
+let api: TestApi
+let server: AddedServer
+const get = async (path: string) => (await api.as('admin').get(path)).body.data
+
+beforeEach(async () => {
+  api = await createTestApi()
+  server = await joinServer(api)
+})
+afterEach(() => api.close())
+
+describe('an added server', () => {
+  it('that does not answer for a moment stays ready', async () => {
+    api.fakes.cluster.setSilent(server.address, true)
+    await api.services.nodes.watch()
+    api.fakes.clock.advance(29_000)
+    await api.services.nodes.watch()
+    expect((await get(`/api/nodes/${server.id}`)).state).toBe('ready')
+    api.fakes.cluster.setSilent(server.address, false)
+    await api.services.nodes.watch()
+    api.fakes.clock.advance(29_000)
+    api.fakes.cluster.setSilent(server.address, true)
+    await api.services.nodes.watch()
+    expect((await get(`/api/nodes/${server.id}`)).state).toBe('ready')
+    expect(nodeEvents(api)).toEqual(['joining', 'ready'])
+  })
+  it('is unreachable after 30 s of silence and ready when it answers, each told once', async () => {
+    await lose(api, server)
+    await api.services.nodes.watch()
+    expect(await get(`/api/nodes/${server.id}`)).toMatchObject({
+      state: 'unreachable',
+      capacity: { cpus: 4 },
+      use: { instances: null },
+      engine: { version: null },
+    })
+    expect(await get(`/api/nodes/${server.id}/health`)).toMatchObject({
+      status: 'unreachable',
+      checks: { reachability: { ok: false }, disk: { ok: null } },
+    })
+    expect((await get('/api/monitoring/health')).checks.nodes).toMatchObject({
+      ok: false,
+      message: 'These servers do not answer: at-10.9.8.7.',
+    })
+    api.fakes.cluster.setSilent(server.address, false)
+    await api.services.nodes.watch()
+    expect(nodeEvents(api)).toEqual(['joining', 'ready', 'unreachable', 'ready'])
+  })
+  it('tells how its disk, its memory and its clock are', async () => {
+    const { reading } = api.fakes.cluster.addServer(server.address, {}, { disk_used_bytes: 49 * 1024 ** 3 })
+    reading.clock_offset_ms = -8000
+    expect(await get(`/api/nodes/${server.id}/health`)).toMatchObject({
+      status: 'degraded',
+      checks: {
+        engine: { ok: true },
+        disk: { ok: false, message: 'The disk is 98 % full.' },
+        clock: { ok: false, message: 'Its clock is 8000 ms behind that of this server.' },
+        reachability: { ok: true, message: 'The server answers.' },
+      },
+    })
+  })
+  it('takes labels as any other, and no other role', async () => {
+    const admin = api.as('admin')
+    const changed = await admin.put(`/api/nodes/${server.id}`, { labels: { rack: '4' }, role: 'worker' })
+    expect(changed.body.data).toMatchObject({ labels: { rack: '4' }, role: 'worker' })
+    expect((await admin.put(`/api/nodes/${server.id}`, { role: 'manager' })).status).toBe(409)
+  })
+  it('leaves the server of Portreeve what it is: it cannot be drained or removed', async () => {
+    const own = (await get('/api/nodes')).find(({ role }: any) => role === 'manager')
+    for (const answer of [
+      await api.as('admin').post(`/api/nodes/${own.id}/drain`),
+      await api.as('admin').delete(`/api/nodes/${own.id}`),
+    ])
+      expect([answer.status, answer.body.error.message]).toEqual([
+        409,
+        expect.stringMatching(/server of Portreeve itself/),
+      ])
+  })
+})
