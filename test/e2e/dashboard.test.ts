@@ -437,6 +437,7 @@ describe('the dashboard', () => {
   it('takes names that look like markup and are as long as they may be', async () => {
     const [app] = (await portreeve.call('GET', '/api/apps?q=shop')).body.data
     samples.apps = app.id
+    samples.nodes = (await portreeve.call('GET', '/api/nodes')).body.data[0].id
     const project = await make('/api/projects', { name: HOSTILE.slice(0, 60), description: HOSTILE })
     samples.projects = (await portreeve.call('GET', `/api/apps/${app.id}`)).body.data.project_id
     await make('/api/ssh-keys/generate', { name: HOSTILE })

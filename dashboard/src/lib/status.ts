@@ -21,7 +21,7 @@ const LOOKS: Record<string, Look> = {
   ),
   ...all(
     BUSY,
-    'building starting releasing issuing scaling waking stopping deleting removing undoing creating restoring restarting upgrading',
+    'building starting releasing issuing scaling waking stopping deleting removing undoing creating restoring restarting upgrading joining',
   ),
   ...all(WAITS, 'queued pending scheduled invited unknown waiting created'),
   ...all(

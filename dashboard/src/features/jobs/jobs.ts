@@ -13,6 +13,7 @@ export const ABOUT = [
   'database',
   'deployment',
   'domain',
+  'node',
   'platform',
   'preview',
   'project',
@@ -27,6 +28,7 @@ const KINDS: Record<string, string> = {
   dom: 'domain',
   prj: 'project',
   db: 'database',
+  node: 'node',
 }
 
 /** What a job works on, in a word: its id says nothing to anybody. */

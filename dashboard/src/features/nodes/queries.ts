@@ -8,7 +8,23 @@ export const useNodes = () =>
   useRead(
     ['node'],
     () => ['nodes'],
-    (signal) => api.GET('/api/nodes', { signal }),
+    (signal) => api.GET('/api/nodes', { params: { query: { per_page: 100 } }, signal }),
+  )
+
+export const useNode = (id: MaybeRefOrGetter<string>) =>
+  useRead(
+    ['node'],
+    () => ['nodes', toValue(id)],
+    (signal) => api.GET('/api/nodes/{id}', { params: { path: { id: toValue(id) } }, signal }),
+  )
+
+/** Keys that a server can be logged in to with. */
+export const useLoginKeys = (is_open: () => boolean) =>
+  useRead(
+    ['ssh_key'],
+    () => ['ssh-keys', 'logins'],
+    (signal) => api.GET('/api/ssh-keys', { params: { query: { per_page: 100 } }, signal }),
+    { enabled: is_open },
   )
 
 export const useHealth = (id: MaybeRefOrGetter<string>) =>
