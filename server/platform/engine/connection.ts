@@ -1,6 +1,6 @@
 import { IncomingMessage } from 'node:http'
 import type { Socket } from 'node:net'
-import { createDial, parseHost, type Upload } from './dial.ts'
+import { createDial, type EngineOpener, parseHost, type Upload } from './dial.ts'
 import { EngineError } from './engine.ts'
 import { createEntries, type KeepEntry } from './entries.ts'
 import {
@@ -62,7 +62,7 @@ export interface Connection {
 }
 
 /** Opens no connection yet: each call does. */
-export function createConnection(docker_host: string): Connection {
+export function createConnection(docker_host: string | EngineOpener): Connection {
   const address = parseHost(docker_host)
   const dial = createDial(address)
 

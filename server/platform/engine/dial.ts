@@ -1,10 +1,18 @@
 import { Agent, type IncomingMessage } from 'node:http'
 import type { Socket } from 'node:net'
+import type { Duplex } from 'node:stream'
 import { inspect } from 'node:util'
 import { EngineError } from './engine.ts'
 
-/** Where the engine listens: a socket of this machine, or an address. */
-export type EngineAddress = { socketPath: string } | { host: string; port: number; protocol: 'http' }
+/** Opens a stream to the socket of an engine that only the caller knows how to reach. */
+export interface EngineOpener {
+  open(): Promise<Duplex>
+}
+/** Where the engine listens: a socket of this machine, an address, or behind whatever the caller opens. */
+export type EngineAddress =
+  | { socketPath: string }
+  | { host: string; port: number; protocol: 'http' }
+  | EngineOpener
 
 /** One request as it goes over the wire. */
 export interface DialOptions {
@@ -47,7 +55,8 @@ interface Modem {
 }
 
 /** Where dockerode connects for a DOCKER_HOST; throws for a form that it does not know. */
-export function parseHost(docker_host: string): EngineAddress {
+export function parseHost(docker_host: string | EngineOpener): EngineAddress {
+  if (typeof docker_host !== 'string') return docker_host
   if (docker_host.startsWith('unix://')) return { socketPath: docker_host.slice('unix://'.length) }
   const url = URL.parse(docker_host)
   if (url?.protocol === 'tcp:' && url.hostname)
@@ -67,23 +76,49 @@ function cheapToInspect<T extends object>(value: T, name: string): T {
   return Object.defineProperty(value, inspect.custom, { configurable: true, value: () => name })
 }
 
+/** What Node's HTTP client calls of a socket and no other stream has. */
+const NO_SOCKET = ['setKeepAlive', 'setNoDelay', 'setTimeout', 'ref', 'unref'] as const
+
+function asSocket(stream: Duplex): Duplex {
+  const socket = stream as Duplex & Record<string, unknown>
+  for (const name of NO_SOCKET) socket[name] ??= () => stream
+  socket.destroySoon ??= () => stream.destroy()
+  return stream
+}
+
+/** Keeps connections that the caller opens. */
+class OpeningAgent extends Agent {
+  readonly #opener: EngineOpener
+  constructor(opener: EngineOpener, options: ConstructorParameters<typeof Agent>[0]) {
+    super(options)
+    this.#opener = opener
+  }
+  override createConnection(_options: unknown, callback?: (error: Error | null, stream: Duplex) => void) {
+    this.#opener.open().then(
+      (stream) => callback?.(null, asSocket(stream)),
+      (error: Error) => callback?.(error, undefined as never),
+    )
+    return undefined
+  }
+}
+
 /**
  * Opens no connection yet: each request does, or takes a kept one. docker-modem, the part of dockerode that speaks
  * to engines, is loaded with the first, since a start does not need it. dockerode itself brings gRPC along.
  */
 export function createDial(address: EngineAddress): Dial {
-  const agent = cheapToInspect(
-    new Agent({
-      keepAlive: true,
-      keepAliveMsecs: KEEP_ALIVE_PROBE_MS,
-      maxFreeSockets: KEPT_CONNECTIONS,
-    }),
-    'agent',
-  )
+  const keeping = {
+    keepAlive: true,
+    keepAliveMsecs: KEEP_ALIVE_PROBE_MS,
+    maxFreeSockets: KEPT_CONNECTIONS,
+  }
+  const is_opened = 'open' in address
+  const agent = cheapToInspect(is_opened ? new OpeningAgent(address, keeping) : new Agent(keeping), 'agent')
+  const target = is_opened ? { host: 'engine', port: 80, protocol: 'http' } : address
   let loading: Promise<Modem> | undefined
   const load = () =>
     (loading ??= import('docker-modem').then(
-      ({ default: DockerModem }) => new DockerModem({ ...address, agent } as never) as unknown as Modem,
+      ({ default: DockerModem }) => new DockerModem({ ...target, agent } as never) as unknown as Modem,
     ))
 
   async function dial(

@@ -6,6 +6,7 @@ import { containerLogs } from './containers/logs.ts'
 import { createStats } from './containers/stats.ts'
 import { createContainers } from './containers/containers.ts'
 import type { Connection } from './connection.ts'
+import type { EngineOpener } from './dial.ts'
 import type { Engine, EngineVersion } from './engine.ts'
 import { createDisk } from './disk.ts'
 import { createDiskRoom } from './disk-room.ts'
@@ -20,14 +21,15 @@ import { createOneOffs } from './containers/one-off.ts'
 import { createPull } from './pull.ts'
 import { DEFAULT_PUBLISHED_PORTS, type PortRange } from './published-ports.ts'
 import { createReleases } from './releases.ts'
+import type { Range } from './subnets.ts'
 import { createTerminals } from './containers/terminal.ts'
 import { createTurn } from './turn.ts'
 import { unwatched, type WatchMemory } from './memory.ts'
 import { createVolumes } from './volumes.ts'
 
 export interface DockerEngineOptions {
-  /** `unix:///path` or `tcp://host:port`. */
-  docker_host: string
+  /** `unix:///path` or `tcp://host:port`; or what opens a stream to its socket. */
+  docker_host: string | EngineOpener
   /** Where notes for the operator go. */
   log?(message: string): void
   /**
@@ -37,6 +39,8 @@ export interface DockerEngineOptions {
   installation?: string
   /** Ports of the host that workloads may publish. */
   published_ports?: PortRange
+  /** Ranges beside those of this engine and its machine that no network may be made in. */
+  takenRanges?(): Promise<readonly Range[]>
   /**
    * Makes sure that published ports lead to their containers; awaited after one with such ports was started.
    */
@@ -63,7 +67,7 @@ export function createDockerEngine(options: DockerEngineOptions): Engine {
   const scope = createLabelScope(options.installation ?? 'default')
   const layers = createLayerLimit(connection, options.layer_bytes, options.log ?? (() => {}))
   const containers = createContainers(connection, scope, layers)
-  const networks = createNetworks(connection, scope)
+  const networks = createNetworks(connection, scope, options.takenRanges)
   const images = createImages(connection, scope)
   const open = new AbortController()
   const whileOpen = (signal?: AbortSignal) => (signal ? AbortSignal.any([signal, open.signal]) : open.signal)

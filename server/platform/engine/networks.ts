@@ -27,6 +27,8 @@ export interface NetworkInfo {
   Id: string
   Name: string
   Created: string
+  /** `swarm` for one over several servers, which is the manager's. */
+  Scope?: string
   Labels: Record<string, string> | null
   IPAM: { Config: { Subnet?: string; IPRange?: string; Gateway?: string }[] | null }
 }
@@ -66,7 +68,11 @@ export function* candidateSubnets(name: string, taken: Range[]): Generator<Range
 }
 
 /** Creates, finds and removes the bridge networks of projects. */
-export function createNetworks(connection: Connection, scope: LabelScope) {
+export function createNetworks(
+  connection: Connection,
+  scope: LabelScope,
+  takenElsewhere: () => Promise<readonly Range[]> = async () => [],
+) {
   const list = (filters: Record<string, string[]> = {}) =>
     connection.call<NetworkInfo[]>({
       path: '/networks',
@@ -120,7 +126,11 @@ export function createNetworks(connection: Connection, scope: LabelScope) {
   async function ensureAlone(name: string, labels: Labels): Promise<void> {
     if ((await named(name)).length > 0) return
     const networks = await list()
-    const taken = [...networks.flatMap(subnetsOf), ...(connection.local ? hostRanges() : [])]
+    const taken = [
+      ...networks.flatMap(subnetsOf),
+      ...(connection.local ? hostRanges() : []),
+      ...(await takenElsewhere()),
+    ]
     for (const slot of candidateSubnets(name, taken)) {
       try {
         await create(name, labels, slot)
@@ -151,7 +161,7 @@ export function createNetworks(connection: Connection, scope: LabelScope) {
     },
     async removeLabelled(labels: Labels): Promise<void> {
       for (const network of await list({ label: scope.filter(labels) }))
-        if (scope.owns(network.Labels)) await remove(network.Id)
+        if (scope.owns(network.Labels) && network.Scope !== 'swarm') await remove(network.Id)
     },
   }
 }

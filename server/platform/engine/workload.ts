@@ -76,6 +76,11 @@ export interface ContainerSpec {
   network: string
   /** Further networks that the containers reach others in; they have no further names there. */
   more_networks?: readonly string[]
+  /**
+   * A network over several servers, by the names that the containers have in their own one. Joined before they start; no
+   * part of what tells a container from another one, since those that run join it later.
+   */
+  shared_network?: string
   /** Further DNS names of the containers inside their network, e.g. the app's name. Shared by all replicas. */
   aliases?: readonly string[]
   limits: { cpus: number; memory_bytes: number; pids: number }

@@ -77,7 +77,7 @@ async function openFirst(
  * Connects to the first address that answers; all of them passed the policy, and the name is resolved exactly
  * once. The time is that of everything together: whoever owns a name decides how long its name server takes.
  */
-export function createDial(policy: OutboundPolicy): Dial {
+export function createDial(policy: Pick<OutboundPolicy, 'resolve'>): Dial {
   return async (host, port, { timeout_ms = 10_000, signal } = {}) => {
     const late = new AbortController()
     let step = `DNS did not answer for ${host} in time.`

@@ -16,9 +16,6 @@ it('tries a handful of the addresses of a name, however many its owner gives it'
   }
   const port = await listen(addresses.at(-1)!, 0)
   const dial = createDial({
-    checkUrl: (url) => new URL(url),
-    checkHost: () => {},
-    isListed: () => false,
     resolve: async () => addresses.map((address) => ({ address, family: 4 as const })),
   })
   await expect(dial('many.example.com', port, { timeout_ms: 1000 })).rejects.toMatchObject({
@@ -35,9 +32,6 @@ it('tries a handful of the addresses of a name, however many its owner gives it'
 it('counts the look-up of the name into the time of the connection, and ends it then', async () => {
   let signal: AbortSignal | undefined
   const dial = createDial({
-    checkUrl: (url) => new URL(url),
-    checkHost: () => {},
-    isListed: () => false,
     resolve: (_host, _port, until) =>
       new Promise((_, reject) => {
         signal = until

@@ -31,7 +31,9 @@ export async function prepare(
   { id, spec }: { id: string; spec: ContainerSpec },
   signal: AbortSignal,
 ): Promise<void> {
-  for (const network of spec.more_networks ?? []) await join(connection, id, network, signal)
+  for (const network of spec.more_networks ?? []) await joinNetwork(connection, id, { network }, signal)
+  if (spec.shared_network !== undefined)
+    await joinShared(connection, id, { network: spec.shared_network, aliases: spec.aliases ?? [] }, signal)
   const mounts = spec.mounts ?? []
   if (mounts.length === 0) return
   const info = await containers.find(id, signal)
@@ -95,14 +97,28 @@ const refused = (path: string, reason: string, cause: EngineError): EngineError 
     { cause },
   )
 
+/** One that is gone leaves the container where it would be without a cluster. */
+async function joinShared(
+  ...[connection, id, network, signal]: Parameters<typeof joinNetwork>
+): Promise<void> {
+  await joinNetwork(connection, id, network, signal).catch((error: unknown) => {
+    if (!(error instanceof EngineError && error.code === 'not_found')) throw error
+  })
+}
+
 /** Joins one more network; after an attempt that was cut off, the container is in it already. */
-async function join(connection: Connection, id: string, network: string, signal: AbortSignal): Promise<void> {
+export async function joinNetwork(
+  connection: Connection,
+  id: string,
+  { network, aliases }: { network: string; aliases?: readonly string[] },
+  signal?: AbortSignal,
+): Promise<void> {
   try {
     await connection.call<void>({
       method: 'POST',
       path: `/networks/${encodeURIComponent(network)}/connect`,
-      body: { Container: id },
-      signal,
+      body: { Container: id, ...(aliases ? { EndpointConfig: { Aliases: aliases } } : {}) },
+      ...(signal ? { signal } : {}),
       deadline_ms: DEADLINE_MS,
     })
   } catch (error) {
