@@ -9,7 +9,7 @@ import type { GuardState } from './egress.ts'
 import type { Opening } from './egress-rules.ts'
 import { startOf } from './engine-process.ts'
 import { type Firewall, openFirewall } from './firewall.ts'
-import { CONTAINER_BRIDGES, forwardRules, inputRules } from './isolation-rules.ts'
+import { CONTAINER_BRIDGES, forwardRules, inputRules, type IsolationFacts } from './isolation-rules.ts'
 import type { ListedAddresses } from './listed-addresses.ts'
 import { readNameservers } from './nameservers.ts'
 
@@ -82,6 +82,33 @@ function isNeighbour(network: string, { Subnet, Gateway }: BridgeNetwork): boole
 const forwardParent = async (chains: Chains, family: 4 | 6): Promise<string> =>
   family === 4 || (await chains.names(family, ENGINE_CHAIN)).includes(ENGINE_CHAIN) ? ENGINE_CHAIN : 'FORWARD'
 
+/** Sets the rules of a machine with containers. @param bridge that build steps and containers of others are on. */
+export async function ensureIsolation(
+  chains: Chains,
+  facts: IsolationFacts,
+  bridge = DEFAULT_BRIDGE,
+): Promise<void> {
+  for (const family of [4, 6] as const) {
+    if (!chains.has(family)) continue
+    const forward = await forwardParent(chains, family)
+    for (const [source, match] of sourcesOf(family, bridge)) {
+      const base = { family, match } as const
+      await chains.ensure({
+        ...base,
+        name: `${PREFIX}IN-${source}`,
+        parent: 'INPUT',
+        rules: inputRules(facts, family),
+      })
+      await chains.ensure({
+        ...base,
+        name: `${PREFIX}OUT-${source}`,
+        parent: forward,
+        rules: forwardRules(facts, family),
+      })
+    }
+  }
+}
+
 /**
  * Rules in `INPUT` and in the engine's `DOCKER-USER`, for packets that come from project networks and from the
  * bridge of build steps. They outlive this process, as the apps do, and are taken away when Portreeve is
@@ -136,27 +163,8 @@ export function createIsolation(options: IsolationOptions): Isolation {
       own_networks: PROJECT_NETWORKS,
     }
     const bridge = await bridgeOfBuilds()
-    const { openings } = facts
-    for (const family of [4, 6] as const) {
-      if (!chains.has(family)) continue
-      const forward = await forwardParent(chains, family)
-      for (const [source, match] of sourcesOf(family, bridge.name)) {
-        const base = { family, match } as const
-        await chains.ensure({
-          ...base,
-          name: `${PREFIX}IN-${source}`,
-          parent: 'INPUT',
-          rules: inputRules(facts, family),
-        })
-        await chains.ensure({
-          ...base,
-          name: `${PREFIX}OUT-${source}`,
-          parent: forward,
-          rules: forwardRules(facts, family),
-        })
-      }
-    }
-    await keepApart(bridge, openings)
+    await ensureIsolation(chains, facts, bridge.name)
+    await keepApart(bridge, facts.openings)
   }
 
   return {

@@ -12,13 +12,16 @@ async function engineNameservers(): Promise<string[]> {
   }
 }
 
+/** Where a machine says whom it asks for names. */
+export const RESOLVER_FILES = ['/etc/resolv.conf', '/run/systemd/resolve/resolv.conf'] as const
+/** Name servers that such a file names. */
+export const nameserversIn = (file: string): string[] =>
+  [...file.matchAll(/^\s*nameserver\s+([0-9a-fA-F.:]+)\s*$/gm)].map(([, address]) => address!)
+
 /** Name servers of this machine, which the engine and containers ask. */
 export async function readNameservers(): Promise<string[]> {
-  const texts = await Promise.all(['/etc/resolv.conf', '/run/systemd/resolve/resolv.conf'].map(text))
-  const found = texts.flatMap((one) =>
-    [...one.matchAll(/^\s*nameserver\s+([0-9a-fA-F.:]+)\s*$/gm)].map(([, address]) => address!),
-  )
-  return [...new Set([...found, ...(await engineNameservers())])]
+  const texts = await Promise.all(RESOLVER_FILES.map(text))
+  return [...new Set([...texts.flatMap(nameserversIn), ...(await engineNameservers())])]
     .filter((address) => /^[0-9a-fA-F.:]+$/.test(address))
     .sort()
 }
