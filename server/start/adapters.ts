@@ -8,11 +8,15 @@ import { createDnsResolver } from '#server/platform/dns/resolver'
 import { createConnection } from '#server/platform/engine/connection'
 import { authoritiesOf } from '#server/platform/outbound/authorities'
 import { createAcmeApart } from '#server/platform/acme/apart'
+import { createCluster } from '#server/platform/cluster/create'
+import { createNodePolicy } from '#server/platform/cluster/node-policy'
 import { createDockerEngine } from '#server/platform/engine/docker'
 import { createGit } from '#server/platform/git/cli'
 import { createHostGuard } from '#server/platform/host-rules/host-guard'
+import { createListedAddresses } from '#server/platform/host-rules/listed-addresses'
 import { createHaproxyIngress } from '#server/platform/ingress/haproxy'
 import { createGuardedClient } from '#server/platform/outbound/client'
+import { createDial } from '#server/platform/outbound/dial'
 import { createConnectProxy } from '#server/platform/outbound/connect-proxy'
 import { createOutboundPolicy } from '#server/platform/outbound/policy'
 import type { Adapters, Kernel } from '#server/platform/base'
@@ -37,15 +41,33 @@ export async function createAdapters({ config, db, log }: Kernel): Promise<Adapt
     edge_ports: [config.http_port, config.https_port, 80, 443],
     log: log.child({ part: 'guard' }),
   })
-  const engine = createDockerEngine({
-    docker_host: config.docker_host,
-    installation: installationName(db),
-    layer_bytes: config.layer_bytes,
-    openPorts: () => guard.egress.openPorts(),
-    watchMemory: guard.memory.watch,
-    watchHoles: guard.holes.watch,
-    log: (message) => log.debug(message, { part: 'engine' }),
-  })
+  const installation = installationName(db)
+  const listed = createListedAddresses(config.allowed_private_hosts, names)
+  const { cluster, engine } = createCluster(
+    {
+      docker_host: config.docker_host,
+      installation,
+      layer_bytes: config.layer_bytes,
+      dial: createDial(createNodePolicy(names)),
+      async openings() {
+        await listed.lookUp()
+        return listed.openings()
+      },
+      admit: (addresses, port) => guard.egress.admit(addresses, port),
+      log: (message) => log.info(message, { part: 'cluster' }),
+    },
+    (takenRanges) =>
+      createDockerEngine({
+        docker_host: config.docker_host,
+        installation,
+        layer_bytes: config.layer_bytes,
+        openPorts: () => guard.egress.openPorts(),
+        watchMemory: guard.memory.watch,
+        watchHoles: guard.holes.watch,
+        takenRanges,
+        log: (message) => log.debug(message, { part: 'engine' }),
+      }),
+  )
   const git = createGit({
     policy,
     proxy: await createConnectProxy(policy),
@@ -62,5 +84,5 @@ export async function createAdapters({ config, db, log }: Kernel): Promise<Adapt
   })
   const ca = authoritiesOf(config.ca_file)
   const acme = createAcmeApart({ client: createGuardedClient(policy, ca ? { ca } : {}) })
-  return { engine, git, ingress, acme, guard, dns: createDnsResolver(), names }
+  return { engine, cluster, git, ingress, acme, guard, dns: createDnsResolver(), names }
 }

@@ -1,0 +1,112 @@
+import { clampMessage } from '#server/platform/engine/messages'
+import type { NodeFacts, NodeReading } from './cluster.ts'
+
+/** Programs that only read, for the `sh` of any Linux. What a machine lacks is left empty. */
+export const FACTS_SCRIPT = `
+echo "clock $(date +%s%N)"
+echo "host $(uname -n)"
+echo "machine $(uname -m)"
+echo "os $(. /etc/os-release 2> /dev/null && echo "$PRETTY_NAME")"
+echo "cpus $(getconf _NPROCESSORS_ONLN)"
+echo "memory $(sed -n 's/^MemTotal: *\\([0-9]*\\) kB$/\\1/p' /proc/meminfo)"
+echo "available $(sed -n 's/^MemAvailable: *\\([0-9]*\\) kB$/\\1/p' /proc/meminfo)"
+echo "load $(cut -d ' ' -f 1 /proc/loadavg)"
+folder=/var/lib/docker; [ -d "$folder" ] || folder=/var
+echo "disk $(df -P -k "$folder" | awk 'NR == 2 { print $2, $3, $4 }')"
+echo "uid $(id -u)"
+echo "sudo $(sudo -n true > /dev/null 2>&1 && echo yes)"
+echo "apt $(command -v apt-get)"
+echo "portreeve $([ -e /etc/systemd/system/portreeve.service ] && echo yes)"
+for file in tcp tcp6 udp udp6; do sed "s/^/port $file /" "/proc/net/$file" 2> /dev/null; done
+echo end
+`
+
+const KIB = 1024
+const CLUSTER_PORTS = [7946, 4789]
+/** State of a TCP socket that listens, as the kernel writes it. */
+const LISTENS = '0A'
+
+/** What the script printed, and when it was asked and answered here. */
+export interface FactsAnswer {
+  text: string
+  asked_at_ms: number
+  answered_at_ms: number
+}
+
+/** Every line of the script, by its first word; a server may print before and after it whatever it likes. */
+function wordsOf(text: string): { values: Map<string, string>; ports: string[] } {
+  const values = new Map<string, string>()
+  const ports: string[] = []
+  for (const line of text.split('\n')) {
+    const [, word = '', value = ''] = /^([a-z]+) ?(.*)$/.exec(line.trim()) ?? []
+    if (word === 'port') ports.push(value)
+    else if (word && !values.has(word)) values.set(word, value)
+  }
+  return { values, ports }
+}
+
+/** Ports that somebody listens on; a line is `tcp 0: 00000000:1F0A … 0A …`. */
+function listened(lines: readonly string[]): Set<number> {
+  const found = new Set<number>()
+  for (const line of lines) {
+    const [file = '', , local = '', , state] = line.trim().split(/\s+/)
+    const port = Number.parseInt(local.split(':')[1] ?? '', 16)
+    if (Number.isInteger(port) && (file.startsWith('udp') || state === LISTENS)) found.add(port)
+  }
+  return found
+}
+
+const number = (text: string | undefined): number => {
+  const value = Number(text)
+  return Number.isFinite(value) && value >= 0 ? value : 0
+}
+
+/** How far the other clock is ahead, as of the middle between question and answer. */
+const offsetOf = (clock: string | undefined, { asked_at_ms, answered_at_ms }: FactsAnswer): number =>
+  /^\d{16,20}$/.test(clock ?? '') ? Math.round(Number(clock) / 1e6 - (asked_at_ms + answered_at_ms) / 2) : 0
+
+/** Throws an error where the script did not run to its end. */
+function wholeOf(answer: FactsAnswer) {
+  const words = wordsOf(answer.text)
+  if (!words.values.has('end')) throw new Error('the server printed none of the facts that were asked for')
+  return words
+}
+
+export type PlainFacts = Omit<NodeFacts, 'host_key' | 'engine_version' | 'in_cluster'>
+
+/** What a server says of itself, in our words. */
+export function parseFacts(answer: FactsAnswer): PlainFacts {
+  const { values, ports } = wholeOf(answer)
+  const taken = listened(ports)
+  const disk = (values.get('disk') ?? '').split(' ')
+  const text = (word: string) => clampMessage(values.get(word) ?? '', 100)
+  return {
+    host_name: text('host'),
+    os: text('os'),
+    machine: text('machine'),
+    cpus: number(values.get('cpus')),
+    memory_bytes: number(values.get('memory')) * KIB,
+    disk_free_bytes: number(disk[2]) * KIB,
+    clock_offset_ms: offsetOf(values.get('clock'), answer),
+    is_root: values.get('uid') === '0' || values.get('sudo') === 'yes',
+    can_install: values.get('apt') !== '' && values.has('apt'),
+    has_portreeve: values.get('portreeve') === 'yes',
+    taken_ports: CLUSTER_PORTS.filter((port) => taken.has(port)),
+  }
+}
+
+/** What a server has and uses now. */
+export function parseReading(answer: FactsAnswer): Omit<NodeReading, 'engine'> {
+  const { values } = wholeOf(answer)
+  const [total, used] = (values.get('disk') ?? '').split(' ')
+  const memory = number(values.get('memory'))
+  return {
+    cpus: number(values.get('cpus')),
+    memory_total_bytes: memory * KIB,
+    memory_used_bytes: Math.max(0, memory - number(values.get('available'))) * KIB,
+    disk_total_bytes: number(total) * KIB,
+    disk_used_bytes: number(used) * KIB,
+    load_1m: number(values.get('load')),
+    clock_offset_ms: offsetOf(values.get('clock'), answer),
+  }
+}

@@ -1,0 +1,126 @@
+import type { Connection } from '#server/platform/engine/connection'
+import { PREFIX } from '#server/platform/host-rules/chains'
+import { output } from './remote-run.ts'
+import { ClusterError, type Member } from './cluster.ts'
+import type { Link } from './link.ts'
+import { setLiveRestore } from './live-restore.ts'
+import type { Members } from './members.ts'
+import { ENGINE_PID_FILE, type Session } from './session.ts'
+import { createSwarm, leaveWith, swarmState } from './swarm.ts'
+import { addressTowards } from './this-server.ts'
+import { removeEnd } from './tunnel.ts'
+
+const SETTLE_MS = 10_000
+const PAUSE_MS = 200
+
+async function until(what: string, holds: () => Promise<boolean>): Promise<void> {
+  const end = performance.now() + SETTLE_MS
+  while (!(await holds())) {
+    if (performance.now() > end) throw new ClusterError('failed', `${what} did not happen in time.`)
+    await new Promise((resolve) => setTimeout(resolve, PAUSE_MS))
+  }
+}
+
+/** Servers come into the cluster and leave it. */
+export function createMembership(members: Members, installation: string) {
+  const swarm = createSwarm(members.local, installation)
+
+  const pidOf = async ({ run }: Session): Promise<number> =>
+    Number((await output(run, ['cat', ENGINE_PID_FILE])).trim())
+
+  /** Turns live-restore off; answers whether it was on. */
+  async function endLiveRestore(
+    engine: Connection,
+    turn: (is_on: boolean) => Promise<void>,
+  ): Promise<boolean> {
+    if (!(await swarmState(engine)).live_restore) return false
+    await turn(false)
+    await until('Turning live-restore off', async () => !(await swarmState(engine)).live_restore)
+    return true
+  }
+
+  async function withLink<T>(member: Member, work: (link: Link) => Promise<T>): Promise<T> {
+    const known = members.list().find((link) => link.member.id === member.id)
+    const link = known ?? members.open(member)
+    try {
+      return await work(link)
+    } finally {
+      if (link !== known) link.close()
+    }
+  }
+
+  async function join(link: Link): Promise<void> {
+    const session = await link.session()
+    if (!session.is_root)
+      throw new ClusterError('not_root', `The login at ${link.member.target.address} may not become root.`, {
+        hint: 'Log in as root, or let the user call sudo without a password.',
+      })
+    const here = await members.thisServer()
+    const manager_address = await addressTowards(here, session.address)
+    if (!(await swarm.isOurs())) {
+      const kept = await endLiveRestore(members.local, (is_on) => setLiveRestore(here.run, here.pid, is_on))
+      await swarm.init(manager_address, kept)
+    }
+    const others = members.list().filter(({ member }) => member.id !== link.member.id)
+    // The ports of the cluster are opened to it before it comes.
+    await members.ensureHere([...others, link])
+    await members.furnish(link, session, [...others, link])
+    const pid = await pidOf(session)
+    const kept = await endLiveRestore(link.connection, (is_on) => setLiveRestore(session.run, pid, is_on))
+    await swarm.join(
+      link.connection,
+      { id: link.member.id, address: session.address, kept_running: kept },
+      manager_address,
+    )
+  }
+
+  /** Takes from a server what Portreeve brought to it. */
+  async function clear(link: Link, session: Session): Promise<void> {
+    const { engine, connection } = link
+    const images = new Set((await engine.instances({})).map(({ image }) => image))
+    for (const { id } of await engine.listImages({})) images.add(id)
+    await engine.removeLabelled({})
+    for (const image of images) await engine.removeImage(image)
+    const kept = await swarm.keptRunning(link.member.id)
+    await leaveWith(connection)
+    await removeEnd(session)
+    for (const family of [4, 6] as const) {
+      if (!session.chains.has(family)) continue
+      for (const name of await session.chains.names(family, PREFIX)) await session.chains.remove(family, name)
+    }
+    if (kept) await setLiveRestore(session.run, await pidOf(session), true)
+  }
+
+  /** Takes from this server what only a cluster needs. */
+  async function dissolve(): Promise<void> {
+    const here = await members.thisServer()
+    const kept = await swarm.keptRunningHere()
+    await members.shared.removeAll()
+    await leaveWith(members.local)
+    await removeEnd(here)
+    if (kept) await setLiveRestore(here.run, here.pid, true)
+  }
+
+  return {
+    async join(member: Member): Promise<void> {
+      members.arrive(member.id)
+      await withLink(member, join)
+    },
+    async leave(member: Member): Promise<void> {
+      const link = (await members.depart(member.id)) ?? members.open(member)
+      try {
+        const session = await link.session().catch((error: unknown) => {
+          if (error instanceof ClusterError) return undefined
+          throw error
+        })
+        if (session) await clear(link, session)
+      } finally {
+        link.close()
+      }
+      if (!(await swarm.isOurs())) return
+      await swarm.forget(member.id)
+      if (await swarm.isAlone()) await dissolve()
+      else await members.ensureHere(members.list().filter((link) => link.member.id !== member.id))
+    },
+  }
+}

@@ -1,0 +1,233 @@
+import { text } from 'node:stream/consumers'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import type { Cluster, Member } from '#server/platform/cluster/cluster'
+import { createCluster } from '#server/platform/cluster/create'
+import { createNodePolicy } from '#server/platform/cluster/node-policy'
+import { createDockerEngine } from '#server/platform/engine/docker'
+import type { Engine, Instance } from '#server/platform/engine/engine'
+import { run } from '#server/kernel/process'
+import { createDial } from '#server/platform/outbound/dial'
+import { startMachines } from '#test/support/cluster-machines'
+import { BUSYBOX_IMAGE, ensureBusyboxImage } from '#test/support/engine-images'
+import { canStartEngine } from '#test/support/own-engine'
+import { poll } from '#test/support/poll'
+import { testWorkload } from '#test/support/workload'
+
+const NODE = 'node_worker'
+const never = new AbortController().signal
+const serve = (word: string) => `mkdir -p /www; echo ${word} > /www/index.html; exec httpd -f -h /www -p 8080`
+
+describe.skipIf(!canStartEngine)('a cluster of two servers', () => {
+  let machines: Awaited<ReturnType<typeof startMachines>>
+  let cluster: Cluster
+  let engine: Engine
+  let member: Member
+
+  function open() {
+    const options = {
+      docker_host: machines.manager.docker_host,
+      installation: 'cluster-test',
+      layer_bytes: undefined,
+      dial: createDial(createNodePolicy(async () => [])),
+      openings: async () => [],
+      admit: async () => {},
+      log: (line: string) => process.stderr.write(`${line}\n`),
+    }
+    return createCluster(options, (takenRanges) =>
+      createDockerEngine({
+        docker_host: options.docker_host,
+        installation: options.installation,
+        takenRanges,
+      }),
+    )
+  }
+  const workload = (project: string, name: string, node: string, image: string) =>
+    testWorkload({
+      image,
+      project_id: `prj_${project}`,
+      release_id: `rel_${project}_${name}`,
+      owner: { kind: 'app', id: `app_${project}_${name}` },
+      network: `ptr-${project}`,
+      aliases: [name],
+      shell_command: serve(name),
+      placement: { node },
+    })
+  async function place(project: string, name: string, node: string): Promise<Instance> {
+    const image = (await engine.findImage(BUSYBOX_IMAGE))!.id
+    await engine.ensureNetwork(`ptr-${project}`, { project: `prj_${project}` })
+    const [instance] = await engine.ensureRelease(workload(project, name, node, image), never)
+    await engine.superviseRelease(instance!.release_id, true)
+    return instance!
+  }
+  /** What a program in an instance prints; nothing where it fails. */
+  async function inInstance(instance: Instance, ...command: string[]): Promise<string> {
+    const { stdin, stdout, done } = await engine.exec(instance.id, { command }, never)
+    stdin.end()
+    const printed = await text(stdout as AsyncIterable<Uint8Array>)
+    return (await done).exit_code === 0 ? printed.trim() : ''
+  }
+  const visit = (instance: Instance, url: string) =>
+    inInstance(instance, 'timeout', '3', 'wget', '-q', '-O', '-', url)
+  /** What a program of the manager's own machine, such as the edge, gets from an address. */
+  async function fromManager(address: string): Promise<string> {
+    const curl = ['curl', '-s', '-m', '3', `http://${address}:8080/`]
+    return (
+      await run(['nsenter', `--net=/run/netns/${machines.manager.name}`, ...curl], { cwd: '/' })
+    ).stdout.trim()
+  }
+
+  beforeAll(async () => {
+    machines = await startMachines({ 'live-restore': true })
+    await ensureBusyboxImage(machines.manager.docker)
+    ;({ cluster, engine } = open())
+  })
+  afterAll(async () => {
+    await engine?.close()
+    await machines?.close()
+  })
+
+  test('a server shows its key before it is trusted with anything, and what it is afterwards', async () => {
+    const { target, host_key } = machines
+    await expect(cluster.inspect(target, never)).rejects.toMatchObject({ code: 'host_key', shown: host_key })
+    const facts = await cluster.inspect({ ...target, host_key }, never)
+    expect(facts).toMatchObject({
+      host_name: 'machine-2',
+      host_key,
+      is_root: true,
+      in_cluster: false,
+      taken_ports: [],
+    })
+    expect(facts.memory_bytes).toBeGreaterThan(0)
+    expect(facts.engine_version).toMatch(/^\d+\./)
+    expect(Math.abs(facts.clock_offset_ms)).toBeLessThan(60_000)
+    member = { id: NODE, target: { ...target, host_key } }
+  })
+  test('joins from nothing, however often it is asked, although live-restore was on', async () => {
+    await cluster.join(member, never)
+    cluster.use([member])
+    await cluster.join(member, never)
+    const nodes = (await machines.manager.docker.listNodes()) as { Status: { State: string } }[]
+    expect(nodes.map(({ Status }) => Status.State)).toEqual(['ready', 'ready'])
+    const reading = await cluster.read(NODE)
+    expect(reading.cpus).toBeGreaterThan(0)
+    expect(reading.engine.os).toBe('linux')
+  })
+
+  let here: Instance
+  let there: Instance
+  test('a workload that is placed on the member answers this server by its address', async () => {
+    here = await place('shop', 'db', 'local')
+    there = await place('shop', 'api', NODE)
+    expect(there.node).toBe(NODE)
+    expect((await machines.worker.docker.listContainers()).map(({ Id }) => Id)).toEqual([there.id])
+    await poll(async () => (await fromManager(there.address!)) === 'api', 20_000)
+  })
+  test('containers of one project find each other by name, wherever they are', async () => {
+    await poll(async () => (await visit(there, 'http://db:8080/')) === 'db', 20_000)
+    expect(await visit(here, 'http://api:8080/')).toBe('api')
+    const later = await place('shop', 'cache', 'local')
+    expect(await visit(there, 'http://cache:8080/')).toBe('cache')
+    expect(await visit(later, 'http://api:8080/')).toBe('api')
+  })
+  test('those of another project reach none of them, by name or address', async () => {
+    const [stranger, neighbour] = [await place('other', 'spy', 'local'), await place('other', 'mole', NODE)]
+    await poll(async () => (await visit(stranger, 'http://mole:8080/')) === 'mole', 20_000)
+    const targets = ['api', 'db', there.address!, here.address!]
+    const tried = [stranger, neighbour].flatMap((spy) =>
+      targets.map((target) => visit(spy, `http://${target}:8080/`)),
+    )
+    expect(await Promise.all(tried)).toEqual(tried.map(() => ''))
+  })
+  test('what runs on the member reaches neither its machine nor this one', async () => {
+    for (const address of [machines.worker.address, machines.manager.address, '10.216.0.1'])
+      expect(
+        await inInstance(there, 'sh', '-c', `timeout 2 nc -w 1 ${address} 22 < /dev/null; echo $?`),
+      ).not.toBe('0')
+  })
+  test('its log, measures, commands and events are those of any other instance', async () => {
+    const lines: string[] = []
+    expect(await inInstance(there, 'sh', '-c', 'echo said > /proc/1/fd/1; hostname')).toBe(
+      there.id.slice(0, 12),
+    )
+    for await (const line of engine.logs(there.id, {})) lines.push(line.text)
+    expect(lines).toContain('said')
+    expect((await engine.stats(there.id))?.memory_bytes).toBeGreaterThan(0)
+    expect((await engine.instances({ release_id: there.release_id })).map(({ node }) => node)).toEqual([NODE])
+    const ending = new AbortController()
+    const seen = (async () => {
+      for await (const event of engine.events(ending.signal))
+        if (event.kind === 'die' && event.release_id === 'rel_shop_extra') return true
+      return false
+    })()
+    const extra = await place('shop', 'extra', NODE)
+    await poll(async () => {
+      await engine.removeRelease(extra.release_id, 0)
+      return (await engine.instances({ release_id: extra.release_id })).length === 0
+    })
+    expect(await seen).toBe(true)
+    ending.abort()
+  })
+
+  test('a member that falls silent is told of, and nobody waits for it', async () => {
+    machines.worker.setReachable(false)
+    await poll(
+      async () => (await engine.instances({ release_id: there.release_id }))[0]?.state === 'exited',
+      60_000,
+    )
+    await expect(cluster.read(NODE)).rejects.toMatchObject({ code: 'unreachable' })
+    const another = await place('shop', 'another', 'local')
+    expect(await fromManager(another.address!)).toBe('another')
+    await engine.removeRelease(another.release_id, 0)
+    await expect(place('shop', 'late', NODE)).rejects.toMatchObject({ code: 'unavailable' })
+  })
+  test('and serves again once it is back', async () => {
+    machines.worker.setReachable(true)
+    await poll(async () => (await engine.instances({ release_id: there.release_id }))[0]?.state === 'running')
+    await poll(async () => (await fromManager(there.address!)) === 'api')
+    await poll(async () => (await visit(there, 'http://db:8080/')) === 'db')
+  })
+  test('containers on a member whose engine was killed are started again when they are asked for', async () => {
+    await machines.worker.restartEngine()
+    // An engine that finds containers of one that was killed ends them.
+    await poll(async () => (await place('shop', 'api', NODE).catch(() => undefined))?.id === there.id)
+    await poll(async () => (await fromManager(there.address!)) === 'api')
+  })
+  test('what somebody removed of the way to it is put back', async () => {
+    machines.manager.inside('ip', 'link', 'del', 'ptr-cluster')
+    machines.worker.inside('iptables', '-F', 'PTR-CLUSTER-FWD')
+    await poll(async () => (await fromManager(there.address!)) === 'api')
+  })
+
+  test('leaving takes everything of it from both servers', async () => {
+    const stays = await place('shop', 'stays', 'local')
+    await cluster.leave(member, never)
+    cluster.use([])
+    for (const { docker, inside } of [machines.manager, machines.worker]) {
+      const { Swarm, LiveRestoreEnabled } = (await docker.info()) as {
+        Swarm: { LocalNodeState: string }
+        LiveRestoreEnabled: boolean
+      }
+      expect(Swarm.LocalNodeState).toBe('inactive')
+      expect(
+        (await docker.listNetworks()).filter(
+          ({ Driver, Name }) => Driver === 'overlay' || Name === 'docker_gwbridge',
+        ),
+      ).toEqual([])
+      await poll(
+        async () =>
+          LiveRestoreEnabled || ((await docker.info()) as { LiveRestoreEnabled: boolean }).LiveRestoreEnabled,
+      )
+      expect(inside('ip', '-o', 'link')).not.toContain('ptr-cluster')
+      expect(inside('iptables', '-S')).not.toContain('CLUSTER')
+    }
+    expect(await machines.worker.docker.listContainers({ all: true })).toEqual([])
+    expect(await machines.worker.docker.listImages({ all: true })).toEqual([])
+    expect((await machines.worker.docker.listNetworks()).map(({ Name }) => Name).sort()).toEqual([
+      'bridge',
+      'host',
+      'none',
+    ])
+    expect(machines.worker.inside('iptables', '-S')).not.toContain('PTR-')
+    expect(await fromManager(stays.address!)).toBe('stays')
+  })
+})

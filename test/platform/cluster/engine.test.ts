@@ -1,0 +1,182 @@
+import { text } from 'node:stream/consumers'
+import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { createClusterEngine, type Placing } from '#server/platform/cluster/engine'
+import type { EngineMember } from '#server/platform/cluster/engine-member'
+import type { Engine } from '#server/platform/engine/engine'
+import { createFakeEngine, type FakeEngine } from '#server/platform/engine/fake/fake'
+import { poll } from '#test/support/poll'
+import { testWorkload } from '#test/support/workload'
+
+const never = new AbortController().signal
+const NODE = 'node_a'
+
+let local: FakeEngine
+let away: FakeEngine
+let engine: Engine
+let members: EngineMember[]
+let is_up: boolean
+let now: number
+let changed: () => void
+const prepared: string[] = []
+
+beforeEach(() => {
+  local = createFakeEngine()
+  away = createFakeEngine()
+  is_up = true
+  now = 0
+  changed = () => {}
+  prepared.length = 0
+  for (const one of [local, away]) one.addImage('app:1', { exposed_ports: [] })
+  members = [{ id: NODE, engine: away, isUp: () => is_up }]
+  const placing: Placing = {
+    members: () => members,
+    onChange(tell) {
+      changed = tell
+      return () => {}
+    },
+    async prepare(member, spec) {
+      prepared.push(member.id)
+      await member.engine.ensureNetwork(spec.network, {})
+      return spec
+    },
+    here: (spec) => spec,
+    removeShared: async () => {},
+    close: async () => {},
+  }
+  engine = createClusterEngine(local, placing, () => now)
+})
+afterEach(async () => {
+  await engine.close()
+  await away.close()
+})
+
+const silence = () => {
+  is_up = false
+  away.setUnavailable(true)
+}
+const workload = (node: string, release_id: string) =>
+  testWorkload({ image: 'app:1', network: 'ptr-one', release_id, placement: { node } })
+async function place(node: string, release_id: string) {
+  await engine.ensureNetwork('ptr-one', {})
+  return (await engine.ensureRelease(workload(node, release_id), never))[0]!
+}
+const states = async () =>
+  Object.fromEntries((await engine.instances({})).map(({ release_id, state }) => [release_id, state]))
+
+describe('the engines of all servers', () => {
+  test('run each workload where its placement says, and list them together', async () => {
+    const [here, there] = [await place('local', 'rel_here'), await place(NODE, 'rel_there')]
+    expect([here.node, there.node]).toEqual([undefined, NODE])
+    expect(prepared).toEqual([NODE])
+    expect((await local.instances({})).map(({ id }) => id)).toEqual([here.id])
+    expect((await away.instances({})).map(({ id }) => id)).toEqual([there.id])
+    const listed = await engine.instances({})
+    expect(listed.map(({ id, node }) => [id, node])).toEqual([
+      [here.id, undefined],
+      [there.id, NODE],
+    ])
+    expect((await engine.runningInstances()).map(({ id }) => id).sort()).toEqual([here.id, there.id].sort())
+  })
+  test('refuse a server that is none of theirs', async () => {
+    await expect(place('node_b', 'rel_lost')).rejects.toMatchObject({ code: 'unavailable' })
+  })
+  test('answer for an instance wherever it is, also after this process began anew', async () => {
+    const there = await place(NODE, 'rel_there')
+    away.print(there.id, 'said there')
+    const fresh = createClusterEngine(local, {
+      members: () => members,
+      onChange: () => () => {},
+      prepare: async (_member, spec) => spec,
+      here: (spec) => spec,
+      removeShared: async () => {},
+      close: async () => {},
+    })
+    const lines: string[] = []
+    for await (const line of fresh.logs(there.id, {})) lines.push(line.text)
+    expect(lines).toContain('said there')
+    expect(await fresh.stats(there.id)).toMatchObject({ memory_bytes: expect.any(Number) })
+    const { stdin, stdout, done } = await fresh.exec(there.id, { command: ['true'] }, never)
+    stdin.end()
+    await text(stdout as AsyncIterable<Uint8Array>)
+    expect((await done).exit_code).toBe(0)
+  })
+  test('end a release wherever it is', async () => {
+    await place('local', 'rel_here')
+    await place(NODE, 'rel_there')
+    await engine.removeRelease('rel_there', 0)
+    expect(await states()).toEqual({ rel_here: 'running' })
+    await engine.removeRelease('rel_here', 0)
+    expect(await states()).toEqual({})
+  })
+  test('tell of what happens on each of them in one stream, also of one that comes later', async () => {
+    const late = members
+    members = []
+    const ending = new AbortController()
+    const seen: string[] = []
+    const reading = (async () => {
+      for await (const { kind, release_id } of engine.events(ending.signal))
+        seen.push(`${kind} ${release_id}`)
+    })()
+    await place('local', 'rel_here')
+    await poll(() => seen.includes('start rel_here'))
+    members = late
+    changed()
+    await poll(async () => {
+      await place(NODE, 'rel_there')
+      await engine.removeRelease('rel_there', 0)
+      return seen.includes('start rel_there')
+    })
+    ending.abort()
+    await reading
+  })
+})
+
+describe('a server that does not answer', () => {
+  test('is what it was for a moment, and then nobody is served by it', async () => {
+    await place('local', 'rel_here')
+    await place(NODE, 'rel_there')
+    await engine.instances({})
+    silence()
+    expect(await states()).toEqual({ rel_here: 'running', rel_there: 'running' })
+    now += 10_000
+    expect(await states()).toEqual({ rel_here: 'running', rel_there: 'exited' })
+    const [gone] = await engine.instances({ release_id: 'rel_there' })
+    expect(gone).toMatchObject({ node: NODE })
+    expect(gone).not.toHaveProperty('address')
+    expect((await engine.runningInstances()).map(({ owner }) => owner)).toHaveLength(1)
+  })
+  test('keeps nobody from work on others', async () => {
+    const there = await place(NODE, 'rel_there')
+    silence()
+    await place('local', 'rel_here')
+    await engine.superviseRelease('rel_here', true)
+    await engine.removeImage('app:1')
+    expect(await engine.stats(there.id)).toBeUndefined()
+    expect(await engine.layerBytes(there.id)).toBeUndefined()
+    await engine.removeRelease('rel_here', 0)
+    await expect(place(NODE, 'rel_more')).rejects.toMatchObject({ code: 'unavailable' })
+  })
+  test('is asked again after a while, and shows what it has', async () => {
+    await place(NODE, 'rel_there')
+    await engine.instances({})
+    silence()
+    now += 20_000
+    expect(await states()).toEqual({ rel_there: 'exited' })
+    is_up = true
+    away.setUnavailable(false)
+    now += 5_000
+    expect(await states()).toEqual({ rel_there: 'running' })
+  })
+  test('shows no more what was removed meanwhile, until it is back and has it still', async () => {
+    await place(NODE, 'rel_there')
+    await engine.instances({})
+    silence()
+    now += 20_000
+    await engine.removeRelease('rel_there', 0)
+    expect(await states()).toEqual({})
+    is_up = true
+    away.setUnavailable(false)
+    now += 5_000
+    expect(await states()).toEqual({ rel_there: 'running' })
+  })
+})

@@ -1,0 +1,167 @@
+import { type ChildProcess, execFileSync, spawn } from 'node:child_process'
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import Docker from 'dockerode'
+import type { NodeTarget } from '#server/platform/cluster/cluster'
+import { poll } from './poll.ts'
+
+/** A machine of a cluster: a network and a host name of its own, and a container engine. */
+export interface Machine {
+  name: string
+  address: string
+  /** Socket of its engine, as this process reaches it. */
+  docker_host: string
+  docker: Docker
+  /** Runs a program in its network; what it printed. */
+  inside(...argv: string[]): string
+  /** Cuts its cable, or puts it back. */
+  setReachable(is_reachable: boolean): void
+  /** Ends its engine and starts it again. */
+  restartEngine(): Promise<void>
+  close(): Promise<void>
+}
+
+const NET = '10.97.0'
+const BRIDGE = 'ptr-test-lan'
+const sh = (...argv: string[]): string =>
+  execFileSync(argv[0]!, argv.slice(1), { encoding: 'utf8', stdio: ['ignore', 'pipe', 'pipe'] })
+const quietly = (...argv: string[]): void => {
+  try {
+    sh(...argv)
+  } catch {
+    // It is as it should be already.
+  }
+}
+
+/** The network between the machines, of which this process has an address, too. */
+function openLan(): void {
+  quietly('ip', 'link', 'add', BRIDGE, 'type', 'bridge')
+  sh('ip', 'addr', 'replace', `${NET}.254/24`, 'dev', BRIDGE)
+  sh('ip', 'link', 'set', BRIDGE, 'up')
+  // What a bridge passes on goes through the packet filter of this machine, whose engine lets nothing of others pass.
+  for (const way of ['-i', '-o']) sh('iptables', '-w', '10', '-I', 'FORWARD', way, BRIDGE, '-j', 'ACCEPT')
+}
+function closeLan(): void {
+  for (const way of ['-i', '-o'])
+    quietly('iptables', '-w', '10', '-D', 'FORWARD', way, BRIDGE, '-j', 'ACCEPT')
+  quietly('ip', 'link', 'del', BRIDGE)
+}
+
+const SSHD = (folder: string, address: string): string =>
+  [
+    'Port 22',
+    `ListenAddress ${address}`,
+    `HostKey ${folder}/host`,
+    `AuthorizedKeysFile ${folder}/user.pub`,
+    'PidFile none',
+    'UsePAM no',
+    'StrictModes no',
+    'PermitRootLogin yes',
+    'PasswordAuthentication no',
+    '',
+  ].join('\n')
+
+/** @param settings of its engine. */
+async function startMachine(
+  index: number,
+  has_logins: boolean,
+  settings: Record<string, unknown>,
+): Promise<Machine & { folder: string }> {
+  mkdirSync('/var/tmp', { recursive: true })
+  // Not below /tmp, which may be a file system that images cannot be stored on.
+  const folder = mkdtempSync('/var/tmp/portreeve-machine-')
+  const at = (name: string) => join(folder, name)
+  const name = `ptm-${process.pid}-${index}`
+  const cable = `ptm${process.pid % 100_000}${index}`
+  const address = `${NET}.${index}`
+  sh('ip', 'netns', 'add', name)
+  sh('ip', 'link', 'add', cable, 'type', 'veth', 'peer', 'name', 'eth0', 'netns', name)
+  sh('ip', 'link', 'set', cable, 'master', BRIDGE, 'up')
+  sh('ip', '-n', name, 'addr', 'add', `${address}/24`, 'dev', 'eth0')
+  for (const link of ['lo', 'eth0']) sh('ip', '-n', name, 'link', 'set', link, 'up')
+  sh('ip', '-n', name, 'route', 'add', 'default', 'via', `${NET}.254`)
+  for (const key of ['host', 'user']) sh('ssh-keygen', '-q', '-t', 'ed25519', '-N', '', '-f', at(key))
+  writeFileSync(at('sshd'), SSHD(folder, address))
+  writeFileSync(at('daemon.json'), JSON.stringify({ 'deprecated-key-path': at('key.json'), ...settings }))
+  mkdirSync(at('run'), { recursive: true })
+  const docker_host = `unix://${at('run/docker.sock')}`
+  const docker = new Docker({ socketPath: at('run/docker.sock') })
+  const world = ['nsenter', `--net=/run/netns/${name}`, 'unshare', '--uts', '--mount', 'sh', '-c']
+  // In a mount namespace of its own /run is another folder: whoever logs in finds the engine where engines are. That of
+  // this server is at the path that it is called by.
+  const setting = has_logins
+    ? `mount --bind ${at('run')} /run && mkdir -p /run/sshd /run/lock && [ ! -e ~/.bashrc ] || mount --bind /dev/null ~/.bashrc
+/usr/sbin/sshd -D -f ${at('sshd')} & echo $! > ${at('sshd.pid')}`
+    : ''
+  const places = has_logins
+    ? ''
+    : `--host ${docker_host} --exec-root ${at('run/docker')} --pidfile ${at('run/docker.pid')}`
+  const script = `hostname machine-${index}
+${setting}
+while :; do
+  dockerd ${places} --config-file ${at('daemon.json')} --data-root ${at('data')} --cgroup-parent /${name} --bip 172.29.${index}.1/24 >> ${at('log')} 2>&1
+  [ -e ${at('stop')} ] && exit 0
+done`
+  const machine: ChildProcess = spawn(world[0]!, [...world.slice(1), script], {
+    stdio: 'ignore',
+    detached: true,
+  })
+  const answers = () =>
+    docker.ping().then(
+      () => true,
+      () => false,
+    )
+  const enginePid = () => Number(readFileSync(at('run/docker.pid'), 'utf8'))
+  await poll(answers, 60_000)
+  return {
+    name,
+    folder,
+    address,
+    docker_host,
+    docker,
+    inside: (...argv) => sh('nsenter', `--net=/run/netns/${name}`, ...argv),
+    setReachable: (is_reachable) => void sh('ip', 'link', 'set', cable, is_reachable ? 'up' : 'down'),
+    async restartEngine() {
+      process.kill(enginePid(), 'SIGKILL')
+      await poll(async () => !(await answers()))
+      await poll(answers, 60_000)
+    },
+    async close() {
+      for (const { Id } of await docker.listContainers({ all: true }))
+        await docker.getContainer(Id).remove({ force: true })
+      const ended = new Promise((resolve) => machine.once('exit', resolve))
+      writeFileSync(at('stop'), '')
+      process.kill(enginePid(), 'SIGTERM')
+      await ended
+      if (has_logins) process.kill(Number(readFileSync(at('sshd.pid'), 'utf8')), 'SIGTERM')
+      sh('ip', 'netns', 'del', name)
+      quietly('umount', '--lazy', at('data'))
+      rmSync(folder, { recursive: true, force: true })
+    },
+  }
+}
+
+/** Two machines in one network, of which the second lets root in over SSH. */
+export async function startMachines(settings: Record<string, unknown> = {}) {
+  openLan()
+  const manager = await startMachine(1, false, settings)
+  const worker = await startMachine(2, true, settings)
+  const target: NodeTarget = {
+    address: worker.address,
+    port: 22,
+    user: 'root',
+    private_key: readFileSync(join(worker.folder, 'user'), 'utf8'),
+  }
+  return {
+    manager: manager as Machine,
+    worker: worker as Machine,
+    target,
+    /** Fingerprint of the worker's key, as it prints it itself. */
+    host_key: sh('ssh-keygen', '-lf', join(worker.folder, 'host.pub')).split(' ')[1]!,
+    async close(): Promise<void> {
+      await worker.close()
+      await manager.close()
+      closeLan()
+    },
+  }
+}
