@@ -5,7 +5,9 @@ import { createCluster } from '#server/platform/cluster/create'
 import { createNodePolicy } from '#server/platform/cluster/node-policy'
 import { createDockerEngine } from '#server/platform/engine/docker'
 import type { Engine, Instance } from '#server/platform/engine/engine'
+import { createLog } from '#server/kernel/log'
 import { run } from '#server/kernel/process'
+import { createHostGuard, type HostGuard } from '#server/platform/host-rules/host-guard'
 import { createDial } from '#server/platform/outbound/dial'
 import { startMachines } from '#test/support/cluster-machines'
 import { BUSYBOX_IMAGE, ensureBusyboxImage } from '#test/support/engine-images'
@@ -22,6 +24,7 @@ describe.skipIf(!canStartEngine)('a cluster of two servers', () => {
   let cluster: Cluster
   let engine: Engine
   let member: Member
+  let guard: HostGuard
 
   function open() {
     const options = {
@@ -30,7 +33,7 @@ describe.skipIf(!canStartEngine)('a cluster of two servers', () => {
       layer_bytes: undefined,
       dial: createDial(createNodePolicy(async () => [])),
       openings: async () => [],
-      admit: async () => {},
+      admit: guard.egress.admit,
       log: (line: string) => process.stderr.write(`${line}\n`),
     }
     return createCluster(options, (takenRanges) =>
@@ -79,10 +82,18 @@ describe.skipIf(!canStartEngine)('a cluster of two servers', () => {
   beforeAll(async () => {
     machines = await startMachines({ 'live-restore': true })
     await ensureBusyboxImage(machines.manager.docker)
+    guard = createHostGuard({
+      config: { docker_host: machines.manager.docker_host, allowed_private_hosts: [] },
+      edge_ports: [],
+      log: createLog('json', 'error'),
+    })
+    guard.start()
+    await poll(() => Object.values(guard.checks()).every(({ message }) => message === undefined))
     ;({ cluster, engine } = open())
   })
   afterAll(async () => {
     await engine?.close()
+    await guard?.stop()
     await machines?.close()
   })
 

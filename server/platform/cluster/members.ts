@@ -53,6 +53,9 @@ export function createMembers(options: MembersOptions) {
 
   const addresses = (all: readonly Link[]) => all.flatMap((link) => link.address() ?? [])
 
+  /** Lets this server's engine speak to those of others. */
+  const admit = (other: readonly string[]) => options.admit(other, GOSSIP_PORT)
+
   /** Leads what is meant for members to them. */
   const ensureHere = (all: readonly Link[] = links) =>
     inTurn(async () => {
@@ -156,6 +159,7 @@ export function createMembers(options: MembersOptions) {
     scope,
     shared,
     thisServer,
+    admit,
     open,
     furnish,
     ensureHere,
@@ -181,7 +185,7 @@ export function createMembers(options: MembersOptions) {
       if (fresh.length === 0 && kept.length === links.length) return
       for (const link of links) if (!kept.includes(link)) link.close()
       links = [...kept, ...fresh.map(open)]
-      void options.admit(addresses(links), GOSSIP_PORT)
+      void admit(addresses(links))
       if (links.length > 0) loading ??= shared.load().catch(() => void (loading = undefined))
       for (const changed of watchers) changed()
       if (links.length > 0) void lookNow()

@@ -63,6 +63,7 @@ export function createMembership(members: Members, installation: string) {
     }
     const others = members.list().filter(({ member }) => member.id !== link.member.id)
     // The ports of the cluster are opened to it before it comes.
+    await members.admit([session.address])
     await members.ensureHere([...others, link])
     await members.furnish(link, session, [...others, link])
     const pid = await pidOf(session)

@@ -1,3 +1,4 @@
+import { setTimeout as pause } from 'node:timers/promises'
 import { own } from '#server/kernel/own'
 import type { Connection } from '#server/platform/engine/connection'
 import { joinNetwork } from '#server/platform/engine/containers/files'
@@ -23,6 +24,9 @@ interface Listed {
 }
 
 const DEADLINE_MS = 60_000
+const IN_USE_ATTEMPTS = 20
+const IN_USE_PAUSE_MS = 500
+const saysInUse = (error: unknown): boolean => error instanceof EngineError && /is in use/.test(error.message)
 
 /** Networks over all servers, kept by the engine of this one. */
 export function createSharedNetworks(local: Connection, scope: LabelScope) {
@@ -78,7 +82,17 @@ export function createSharedNetworks(local: Connection, scope: LabelScope) {
           accept: [404],
           deadline_ms: DEADLINE_MS,
         })
-    await local.call({ method: 'DELETE', path, accept: [404], deadline_ms: DEADLINE_MS })
+    for (let attempt = 1; ; attempt++) {
+      try {
+        await local.call({ method: 'DELETE', path, accept: [404], deadline_ms: DEADLINE_MS })
+        return
+      } catch (error) {
+        // The cluster notes some time later that a container has left; of a member that is away it never does.
+        if (!saysInUse(error)) throw error
+        if (attempt >= IN_USE_ATTEMPTS) return
+        await pause(IN_USE_PAUSE_MS)
+      }
+    }
   }
 
   return {
@@ -115,6 +129,7 @@ export function createSharedNetworks(local: Connection, scope: LabelScope) {
       }
       await joinAll(network)
     },
+    /** One that a member which is away still uses stays until the cluster ends. */
     async remove(network: string): Promise<void> {
       const name = sharedName(network)
       if (!known.delete(name)) return
