@@ -9,7 +9,7 @@ import { createLog } from '#server/kernel/log'
 import { run } from '#server/kernel/process'
 import { createHostGuard, type HostGuard } from '#server/platform/host-rules/host-guard'
 import { createDial } from '#server/platform/outbound/dial'
-import { startMachines } from '#test/support/cluster-machines'
+import { startMachines, STRICT_PORT } from '#test/support/cluster-machines'
 import { BUSYBOX_IMAGE, ensureBusyboxImage } from '#test/support/engine-images'
 import { canStartEngine } from '#test/support/own-engine'
 import { poll } from '#test/support/poll'
@@ -111,6 +111,8 @@ describe.skipIf(!canStartEngine)('a cluster of two servers', () => {
     expect(facts.memory_bytes).toBeGreaterThan(0)
     expect(facts.engine_version).toMatch(/^\d+\./)
     expect(Math.abs(facts.clock_offset_ms)).toBeLessThan(60_000)
+    const strict = await cluster.inspect({ ...target, host_key, port: STRICT_PORT }, never)
+    expect(strict.engine_version).toBe(facts.engine_version)
     member = { id: NODE, target: { ...target, host_key } }
   })
   test('joins from nothing, however often it is asked, although live-restore was on', async () => {

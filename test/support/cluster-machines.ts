@@ -22,6 +22,8 @@ export interface Machine {
 }
 
 const NET = '10.97.0'
+/** Where a machine that lets in forbids to forward streams. */
+export const STRICT_PORT = 2222
 const BRIDGE = 'ptr-test-lan'
 const sh = (...argv: string[]): string =>
   execFileSync(argv[0]!, argv.slice(1), { encoding: 'utf8', stdio: ['ignore', 'pipe', 'pipe'] })
@@ -47,9 +49,9 @@ function closeLan(): void {
   quietly('ip', 'link', 'del', BRIDGE)
 }
 
-const SSHD = (folder: string, address: string): string =>
+const SSHD = (folder: string, address: string, port: number, ...more: string[]): string =>
   [
-    'Port 22',
+    `Port ${port}`,
     `ListenAddress ${address}`,
     `HostKey ${folder}/host`,
     `AuthorizedKeysFile ${folder}/user.pub`,
@@ -58,6 +60,7 @@ const SSHD = (folder: string, address: string): string =>
     'StrictModes no',
     'PermitRootLogin yes',
     'PasswordAuthentication no',
+    ...more,
     '',
   ].join('\n')
 
@@ -81,7 +84,8 @@ async function startMachine(
   for (const link of ['lo', 'eth0']) sh('ip', '-n', name, 'link', 'set', link, 'up')
   sh('ip', '-n', name, 'route', 'add', 'default', 'via', `${NET}.254`)
   for (const key of ['host', 'user']) sh('ssh-keygen', '-q', '-t', 'ed25519', '-N', '', '-f', at(key))
-  writeFileSync(at('sshd'), SSHD(folder, address))
+  writeFileSync(at('sshd'), SSHD(folder, address, 22))
+  writeFileSync(at('strict'), SSHD(folder, address, STRICT_PORT, 'AllowStreamLocalForwarding no'))
   writeFileSync(at('daemon.json'), JSON.stringify({ 'deprecated-key-path': at('key.json'), ...settings }))
   mkdirSync(at('run'), { recursive: true })
   const docker_host = `unix://${at('run/docker.sock')}`
@@ -91,7 +95,8 @@ async function startMachine(
   // this server is at the path that it is called by.
   const setting = has_logins
     ? `mount --bind ${at('run')} /run && mkdir -p /run/sshd /run/lock && [ ! -e ~/.bashrc ] || mount --bind /dev/null ~/.bashrc
-/usr/sbin/sshd -D -f ${at('sshd')} & echo $! > ${at('sshd.pid')}`
+/usr/sbin/sshd -D -f ${at('sshd')} & echo $! > ${at('sshd.pid')}
+/usr/sbin/sshd -D -f ${at('strict')} & echo $! > ${at('strict.pid')}`
     : ''
   const places = has_logins
     ? ''
@@ -133,7 +138,8 @@ done`
       writeFileSync(at('stop'), '')
       process.kill(enginePid(), 'SIGTERM')
       await ended
-      if (has_logins) process.kill(Number(readFileSync(at('sshd.pid'), 'utf8')), 'SIGTERM')
+      for (const file of has_logins ? ['sshd.pid', 'strict.pid'] : [])
+        process.kill(Number(readFileSync(at(file), 'utf8')), 'SIGTERM')
       sh('ip', 'netns', 'del', name)
       quietly('umount', '--lazy', at('data'))
       rmSync(folder, { recursive: true, force: true })

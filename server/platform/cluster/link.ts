@@ -39,8 +39,8 @@ export interface Link {
   address(): string | undefined
   /** Subnets of our networks on it; undefined until it was asked. */
   subnets(): readonly string[] | undefined
-  /** Asks it for them. */
-  readSubnets(): Promise<void>
+  /** Asks it for them; answers whether they are others than before. */
+  readSubnets(): Promise<boolean>
   close(): void
 }
 
@@ -120,10 +120,12 @@ export function createLink(options: LinkOptions): Link {
         query: { filters: JSON.stringify({ driver: ['bridge'], label: scope.filter({}) }) },
         deadline_ms: LIST_MS,
       })
+      const before = subnets?.join()
       subnets = networks
         .flatMap(subnetsOf)
         .map(({ first, prefix }) => `${formatAddress(first)}/${prefix}`)
         .sort()
+      return subnets.join() !== before
     },
     close() {
       is_closed = true

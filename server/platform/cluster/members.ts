@@ -200,9 +200,8 @@ export function createMembers(options: MembersOptions) {
       const labels = { project: spec.project_id }
       const networks = [spec.network, ...(spec.more_networks ?? [])]
       for (const network of networks) await link.engine.ensureNetwork(network, labels)
-      await link.readSubnets()
-      await ensureHere()
-      await shared.ensure(spec.network, labels, await encrypts())
+      if (await link.readSubnets()) await ensureHere()
+      await shared.ensure(spec.network, labels, encrypts)
       return { ...spec, shared_network: sharedName(spec.network) }
     },
     here: <T extends ContainerSpec>(spec: T): T =>

@@ -41,7 +41,7 @@ export async function openSession(dial: Dial, target: NodeTarget, signal?: Abort
     const run = is_login_root ? asLogin : createRemoteRun(ssh, false)
     const is_root = is_login_root || (await run(['true'], { cwd: '/' })).exit_code === 0
     const has_v6 = (await asLogin(['test', '-e', '/proc/net/if_inet6'], { cwd: '/' })).exit_code === 0
-    let forwards = is_login_root
+    let forwards: boolean | undefined = is_login_root ? undefined : false
     return {
       host_key: ssh.host_key,
       address: ssh.address,
@@ -50,13 +50,19 @@ export async function openSession(dial: Dial, target: NodeTarget, signal?: Abort
       run: is_root ? run : asLogin,
       chains: { ...createChains(run), has: (family) => family === 4 || has_v6 },
       async openEngine() {
-        if (!forwards) return openByProgram(ssh, is_login_root)
-        return ssh.openSocket(ENGINE_SOCKET).catch((error: unknown) => {
-          // A server may forbid to forward streams; one without an engine says the same of its socket.
-          forwards = !/administratively prohibited|forwarding disabled/i.test(String(error))
-          if (forwards) throw error
+        if (forwards === false) return openByProgram(ssh, is_login_root)
+        try {
+          const stream = await ssh.openSocket(ENGINE_SOCKET)
+          forwards = true
+          return stream
+        } catch (error) {
+          // A server that forbids to forward streams says the same as one without an engine.
+          const is_there = async () =>
+            (await run(['test', '-S', ENGINE_SOCKET], { cwd: '/' })).exit_code === 0
+          if (forwards || !(await is_there())) throw error
+          forwards = false
           return openByProgram(ssh, is_login_root)
-        })
+        }
       },
       close: ssh.close,
     }

@@ -102,9 +102,11 @@ export function createSharedNetworks(local: Connection, scope: LabelScope) {
       for (const { Name } of await list()) known.add(Name)
     },
     has: (network: string): boolean => known.has(sharedName(network)),
-    async ensure(network: string, labels: Labels, encrypted: boolean): Promise<void> {
+    /** @param encrypts whether the kernels of all servers encrypt such a network. */
+    async ensure(network: string, labels: Labels, encrypts: () => Promise<boolean>): Promise<void> {
       const name = sharedName(network)
       if (!known.has(name)) {
+        const encrypted = await encrypts()
         await local
           .call({
             method: 'POST',
