@@ -1,5 +1,6 @@
 import { DockerfileParser, type Instruction } from 'dockerfile-ast'
 import { withoutCacheMounts } from '#server/platform/engine/build/cache-mounts'
+import { isBelowOwnDev, isWritableMount, OWN_MOUNTS, withOwnDev } from '#server/platform/engine/build/own-dev'
 import { plainDirectives } from './dockerfile-directives.ts'
 import { createExpansionMeter } from './dockerfile-expansion.ts'
 import { type Extent, outsideHeredocs } from './dockerfile-heredocs.ts'
@@ -21,6 +22,8 @@ export interface DockerfileSources {
   unclear: string[]
   /** Whether a step mounts a folder of a cache, and not all of it. */
   mounts_part_of_cache: boolean
+  /** Whether a step mounts what is kept from build to build in a way that cannot be held to its place. */
+  mounts_openly: boolean
   /** Where a step mounts something under a name that older builders may remove from the server. */
   risky_mount?: string
   /** The image that reads the file in place of the engine. */
@@ -249,8 +252,9 @@ export function dockerfileSources(
 ): DockerfileSources {
   const { text, directives } = plainDirectives(dockerfile)
   const { escape, syntax } = directives
-  // A builder without cache mounts gets another text.
-  const texts = new Set([text, withoutCacheMounts(text)])
+  // Builders without cache mounts, and those whose mounts follow links, get other texts.
+  const held = withOwnDev(text)
+  const texts = new Set([text, withoutCacheMounts(text), held])
   const found = [...texts].map((one) => readText(one, escape, build_args))
   const risky_mount = found.map((one) => one.risky_mount).find((place) => place !== undefined)
   const all = (key: 'addresses' | 'images' | 'unclear') => [...new Set(found.flatMap((one) => one[key]))]
@@ -260,6 +264,7 @@ export function dockerfileSources(
     unclear: all('unclear'),
     is_overgrown: found.some((one) => one.is_overgrown),
     mounts_part_of_cache: found.some((one) => one.mounts_part_of_cache),
+    mounts_openly: found[[...texts].indexOf(held)]!.mounts_openly,
     ...(risky_mount === undefined ? {} : { risky_mount }),
     ...(syntax ? { frontend: syntax } : {}),
     text,
@@ -278,6 +283,7 @@ function readText(
     unclear: [] as string[],
     is_overgrown,
     mounts_part_of_cache: false,
+    mounts_openly: false,
   } as Omit<DockerfileSources, 'frontend' | 'text'>
   const parsed = parse(text)
   const isStage = stagesIn(read, parsed)
@@ -298,7 +304,8 @@ function readText(
     if (where.name === 'FROM' && words[0]) image(words[0], where)
     for (const flag of flags) for (const word of imagesOfFlag(flag)) image(word, where)
     sources.mounts_part_of_cache ||= flags.some(isPartOfCache)
-    for (const flag of flags) sources.risky_mount ??= riskyMount(flag)
+    sources.mounts_openly ||= flags.some((flag) => isWritableMount(flag) && !isBelowOwnDev(flag, flags))
+    for (const flag of flags) if (!OWN_MOUNTS.includes(flag)) sources.risky_mount ??= riskyMount(flag)
     if (where.name !== 'ADD') continue
     for (const word of words.length > 1 ? words.slice(0, -1) : words) {
       const kind = judged(word, textsOfAdded)

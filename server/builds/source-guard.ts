@@ -194,6 +194,11 @@ export function createSourceGuard({ engine, policy, client, egress, registryAuth
           'Remove source from the cache mount, and name the folder in the command.',
         )
       if (sources.risky_mount !== undefined) await checkMount(sources.risky_mount, signal)
+      if (sources.mounts_openly && (await engine.version(signal)).takes_links_for_devices)
+        throw refused(
+          'The Dockerfile mounts what its steps write to in a form that the engine of this server cannot hold to its place.',
+          'Write it like RUN --mount=type=cache,target=/root/.npm, with the whole path and without quotes, variables or comments between; engines with runc from 1.2.8 and 1.3.3 on take any.',
+        )
       if (sources.is_overgrown)
         throw refused(
           'The Dockerfile has so many variables, stages, images or ports, or such long words, that the builder would work on them for minutes.',

@@ -17,9 +17,11 @@ let here: Record<string, Partial<Image>>
 let pulled: string[]
 let challenge: string
 let version: string
+let takes_links: boolean
 beforeEach(() => {
   here = {}
   version = '20.10.24+dfsg1'
+  takes_links = true
   pulled = []
   challenge = 'Bearer realm="https://auth.docker.io/token",service="registry.docker.io"'
 })
@@ -30,7 +32,8 @@ const image = (more: Partial<Image> = {}): Image =>
 function guard(filtered = false) {
   return createSourceGuard({
     engine: {
-      version: async () => ({ version }) as EngineVersion,
+      version: async () =>
+        ({ version, ...(takes_links ? { takes_links_for_devices: true } : {}) }) as EngineVersion,
       findImage: async (name) => here[name] && image({ tags: [name], ...here[name] }),
       async pullImage(name) {
         pulled.push(name)
@@ -99,6 +102,20 @@ describe('a Dockerfile is refused, whatever keeps the engine besides', () => {
     await expect(check('FROM scratch', { buildkit_syntax: 'evil/x' })).rejects.toMatchObject(
       refusal(/one of the builder's own/),
     )
+  })
+  it.each([
+    '--mount="type=cache",target=/a',
+    '--mount="type=cache",target=/./a',
+    '--mount=type=$T,target=$A',
+    '--mount=type=bind,rw,target=a',
+    '--network=none \\\n# a comment\n--mount=type=cache,target=/a',
+  ])('that mounts what steps write to by %j, where that may take the place of devices', async (mount) => {
+    const checked = () => check(`FROM scratch\nARG T=cache A=/a\nRUN ${mount} true`)
+    version = '25.0.2'
+    takes_links = true
+    await expect(checked()).rejects.toMatchObject(refusal(/cannot hold to its place/))
+    takes_links = false
+    await expect(checked()).resolves.toBeDefined()
   })
   it.each([false, true])(
     'that mounts a folder of a cache, which another step can turn into this machine meanwhile (filter: %s)',

@@ -104,6 +104,31 @@ describe.each(['auto', 'classic'] as const)('builds with the builder %s', (build
     )
   })
 
+  test.skipIf(builder === 'classic')(
+    'print into the log and into no file of the kernel, whatever a step has put in the place of their devices',
+    async () => {
+      const file = '/proc/sys/kernel/printk_ratelimit_burst'
+      const [mount, value] = ['--mount=type=cache,target=/root/.npm', readFileSync(file, 'utf8').trim()]
+      await build(
+        [
+          `RUN ${mount} ln -sfn ${file} /root/.npm/null`,
+          'RUN mv /root /old && mkdir /root && ln -s /dev /root/.npm',
+          `RUN ${mount} echo ${value}`,
+          `RUN --mount=type=bind,rw,target=/root/.npm,from=seed echo ${value}`,
+        ].toSpliced(
+          0,
+          0,
+          `RUN mkdir /s && ln -s ${file} /s/null`,
+          'FROM scratch AS seed',
+          'COPY --from=0 /s /',
+          `FROM ${BUSYBOX_IMAGE}`,
+        ),
+      )
+      expect(printed('stdout')).toEqual([value, value])
+      expect(readFileSync(file, 'utf8').trim()).toBe(value)
+    },
+  )
+
   test('leave no container behind when a step fails', async () => {
     const mark = newId('run')
     await expect(build([`RUN echo ${mark}`, `RUN test -f /${mark}`])).rejects.toMatchObject({

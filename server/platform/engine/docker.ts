@@ -1,5 +1,6 @@
 import { createAddresses } from './addresses.ts'
 import { createBuilds } from './build/build.ts'
+import { takesLinksForDevices } from './build/own-dev.ts'
 import { createConnection } from './connection.ts'
 import { containerEvents } from './containers/events.ts'
 import { containerLogs } from './containers/logs.ts'
@@ -149,7 +150,7 @@ interface VersionAnswer {
   ApiVersion: string
   Os: string
   Arch: string
-  Components?: { Name?: string }[]
+  Components?: { Name?: string; Version?: string }[]
 }
 
 async function readVersion(connection: Connection, signal?: AbortSignal): Promise<EngineVersion> {
@@ -161,6 +162,7 @@ async function readVersion(connection: Connection, signal?: AbortSignal): Promis
       deadline_ms: VERSION_DEADLINE_MS,
     }),
   ])
+  const runc = version.Components?.find(({ Name }) => Name === 'runc')
   const is_docker = !version.Components?.some(({ Name }) => /podman/i.test(Name ?? ''))
   return {
     version: version.Version,
@@ -170,6 +172,7 @@ async function readVersion(connection: Connection, signal?: AbortSignal): Promis
     cpus: info.NCPU ?? 0,
     memory_bytes: info.MemTotal ?? 0,
     buildkit: is_docker && version.Os === 'linux' && atLeast(version.ApiVersion, BUILDKIT_API),
+    ...(takesLinksForDevices(runc?.Version) ? { takes_links_for_devices: true } : {}),
   }
 }
 

@@ -153,6 +153,8 @@ export interface EngineVersion {
   cpus: number
   memory_bytes: number
   buildkit: boolean
+  /** Whether what is mounted along a link to `/dev` takes the place of a container's devices there. */
+  takes_links_for_devices?: true
   /** Why the last build used the classic builder, in a few words; undefined when it did not. */
   classic_because?: string
 }

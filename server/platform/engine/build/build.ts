@@ -15,6 +15,7 @@ import type { Images } from '../images.ts'
 import type { LabelScope } from '../labels.ts'
 import { tookTheMemory, type WatchMemory } from '../memory.ts'
 import { rootUser } from '../users.ts'
+import { withOwnDev } from './own-dev.ts'
 import { REMEMBERED, tellingLines } from './telling-lines.ts'
 
 export interface BuildOptions {
@@ -108,10 +109,12 @@ export function createBuilds(
         signal,
       )
     cap = found
+    const is_held = (await options.version()).takes_links_for_devices ?? false
+    const held = is_held ? { ...spec, dockerfile: withOwnDev(spec.dockerfile) } : spec
     const { buildWithBuildKit, UncappedBuild } = await buildKit()
     const host = { connection, scope, watchHoles: options.watchHoles }
     try {
-      const id = await buildWithBuildKit({ ...host, cap: found }, spec, signal)
+      const id = await buildWithBuildKit({ ...host, cap: found }, held, signal)
       reason = undefined
       return id
     } catch (error) {

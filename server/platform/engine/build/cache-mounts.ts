@@ -1,8 +1,8 @@
 /** What may stand between the flags of an instruction: white space, and ends of lines that go on. */
 const GAP = '(?:[ \\t]|[\\\\`][ \\t]*\\r?\\n)+'
 /** `RUN` at the beginning of a line, with its flags. */
-const FLAGS_OF_RUN = new RegExp(`^[ \\t]*(?:ONBUILD[ \\t]+)*RUN(?:${GAP}--\\S+)+`, 'gim')
-const CACHE_MOUNT = new RegExp(`(${GAP})--mount=(?:\\S*,)?type=cache(?:,\\S*)?(?!\\S)`, 'gi')
+export const FLAGS_OF_RUN = new RegExp(`^[ \\t]*(?:ONBUILD[ \\t]+)*RUN(?:${GAP}--\\S+)+`, 'gim')
+export const CACHE_MOUNT = new RegExp(`(${GAP})--mount=(?:\\S*,)?type=cache(?:,\\S*)?(?!\\S)`, 'gi')
 
 /**
  * A Dockerfile without its cache mounts, for a builder that knows none: they only save time. They are whole words
