@@ -20,6 +20,7 @@ const calm = new AbortController().signal
 const MIB = 1024 ** 2
 let engine: Engine
 let unprivileged: string
+let linking: string
 let release_id: string
 let volume_id: string
 
@@ -43,16 +44,13 @@ async function shell(instance_id: string, line: string): Promise<string> {
   return `${output}${result.stderr}`.trim()
 }
 
-beforeAll(async () => {
-  await ensureBusyboxImage()
-  engine = testEngine()
-  await engine.ensureNetwork(network, { project: project_id })
+async function imageOf(lines: string, name: string): Promise<string> {
   const context = mkdtempSync(join(tmpdir(), 'portreeve-workloads-'))
   const image = await engine.buildImage(
     {
       context,
-      dockerfile: `FROM ${BUSYBOX_IMAGE}\nUSER nobody`,
-      tag: `portreeve-test/nobody:${project_id}`,
+      dockerfile: `FROM ${BUSYBOX_IMAGE}\n${lines}`,
+      tag: `portreeve-test/${name}:${project_id}`,
       labels: { project: project_id },
       build_args: {},
       secrets: {},
@@ -63,8 +61,16 @@ beforeAll(async () => {
     },
     calm,
   )
-  unprivileged = image.id
   rmSync(context, { recursive: true })
+  return image.id
+}
+
+beforeAll(async () => {
+  await ensureBusyboxImage()
+  engine = testEngine()
+  await engine.ensureNetwork(network, { project: project_id })
+  unprivileged = await imageOf('USER nobody', 'nobody')
+  linking = await imageOf('RUN ln -s /dev /data\nVOLUME /data', 'linking')
 })
 beforeEach(() => {
   release_id = newId('rel')
@@ -131,6 +137,13 @@ describe('a volume', () => {
     const instance = await start({ mounts: [{ ...volume(), read_only: true } as Mount] })
     expect(await shell(instance.id, 'echo x > /data/x')).toMatch(/read-only/i)
   })
+})
+
+test('no volume takes the place of devices, neither one of the image nor one that is mounted', async () => {
+  const refusal = { message: 'A volume at /data would take the place of /dev, to which a link leads there.' }
+  await expect(start({ image: linking })).rejects.toMatchObject(refusal)
+  await engine.ensureVolume(volume_id, { project: project_id })
+  await expect(start({ image: linking, mounts: [volume()] })).rejects.toMatchObject(refusal)
 })
 
 test('inline files are there with their mode and the user of the image, below folders that it lacks', async () => {

@@ -35,17 +35,20 @@ export async function prepare(
   if (spec.shared_network !== undefined)
     await joinShared(connection, id, { network: spec.shared_network, aliases: spec.aliases ?? [] }, signal)
   const mounts = spec.mounts ?? []
-  if (mounts.length === 0) return
+  // The image may have volumes of its own.
   const info = await containers.find(id, signal)
-  const name = info?.Config.User ?? ''
+  if (!info) return
+  const name = info.Config.User ?? ''
   const files = mounts.filter((mount) => mount.kind === 'file')
-  if (!info || (isRoot(name) && files.length === 0)) return
+  const needs_filling = mounts.length > 0 && (!isRoot(name) || files.length > 0)
   await containers.whileSafe(
     { info, spec },
-    async () => {
-      const root = isRoot(name) ? 0 : await rootUser(connection, signal)
-      await fill(createArchive(connection, id, signal), { mounts, files, name, root })
-    },
+    needs_filling
+      ? async () => {
+          const root = isRoot(name) ? 0 : await rootUser(connection, signal)
+          await fill(createArchive(connection, id, signal), { mounts, files, name, root })
+        }
+      : undefined,
     signal,
   )
 }

@@ -16,16 +16,23 @@ const linkTo = (linkTarget: string) =>
 
 interface Machine {
   /** Places of the two volumes in the container that is to start. */
-  places: [outer: string, inner: string]
+  places: [outer: string, inner?: string]
   /** How another container has the outer one; none does without. */
   elsewhere?: 'rw' | 'ro'
-  /** Links of the image. */
+  /** Links of the image, and of its volumes where they are mounted. */
   links?: Record<string, string>
+  links_of_volumes?: Record<string, string>
   user?: string
 }
 
 /** Starts a container with two volumes on an engine; answers how that went, and which paths of it were touched. */
-async function startOn({ places: [outer, inner], elsewhere, links = {}, user = 'app' }: Machine) {
+async function startOn({
+  places: [outer, inner],
+  elsewhere,
+  links = {},
+  links_of_volumes = {},
+  user = 'app',
+}: Machine) {
   const touched: string[] = []
   const server = await createEngineStandIn(({ method, path, query, body }, response) => {
     if (path.startsWith('/volumes/')) return json(response, { Name: 'vol_x', Labels: LABELS })
@@ -42,11 +49,11 @@ async function startOn({ places: [outer, inner], elsewhere, links = {}, user = '
         Config: { User: user, Labels: LABELS },
         State: { Status: 'running', Running: true },
         HostConfig: {},
-        Mounts: [volume('vol_a', outer), volume('vol_b', inner)],
+        Mounts: [volume('vol_a', outer), ...(inner ? [volume('vol_b', inner)] : [])],
         NetworkSettings: { Networks: {} },
       })
-    if (path === '/containers/bare/archive') {
-      const target = links[query.get('path')!]
+    const target = { ...(path.includes('/c1/') ? links_of_volumes : {}), ...links }[query.get('path') ?? '']
+    if (path === '/containers/bare/archive' || (path === '/containers/c1/archive' && method === 'HEAD')) {
       return response.writeHead(200, target ? { 'x-docker-container-path-stat': linkTo(target) } : {}).end()
     }
     if (path === '/containers/c1/archive') {
@@ -70,12 +77,14 @@ async function startOn({ places: [outer, inner], elsewhere, links = {}, user = '
     release_id: 'rel_x',
     image: 'i',
     environment: {},
-    mounts: [outer, inner].map((path, at) => ({
-      kind: 'volume',
-      volume_id: at === 0 ? 'vol_a' : 'vol_b',
-      path,
-      read_only: false,
-    })),
+    mounts: [outer, inner]
+      .filter((path) => path !== undefined)
+      .map((path, at) => ({
+        kind: 'volume',
+        volume_id: at === 0 ? 'vol_a' : 'vol_b',
+        path,
+        read_only: false,
+      })),
     network: 'net',
     limits: { cpus: 1, memory_bytes: 1e8, pids: 10 },
     stop_grace_s: 1,
@@ -119,4 +128,26 @@ test.each<[string, Machine]>([
 test('volumes within one another start where the engine has nothing to do with what is in them', async () => {
   const { outcome, touched } = await startOn({ places: ['/data', '/data/b'], elsewhere: 'rw', user: '' })
   expect([outcome, touched]).toEqual(['started', []])
+})
+
+test.each<[string, Machine]>([
+  ['/dev', { places: ['/data'], links: { '/data': '/dev' } }],
+  ['/dev', { places: ['/data'], links: { '/data': '/dev' }, user: '' }],
+  ['/dev', { places: ['/a/dev'], links: { '/a': '/' }, user: '' }],
+  ['/', { places: ['/data'], links: { '/data': '../..' }, user: '' }],
+  ['/sys/fs/cgroup', { places: ['/data', '/b'], links: { '/b': '/sys/fs/cgroup' }, user: '' }],
+  ['/dev', { places: ['/data', '/data/b'], links_of_volumes: { '/data/b': '/dev' }, user: '' }],
+])('no volume takes the place of %s, whatever link of %j leads there', async (place, machine) => {
+  const { outcome } = await startOn(machine)
+  expect(outcome).toContain(`would take the place of ${place}, to which a link leads there`)
+})
+
+test('a volume of the image itself takes it no more than one that is mounted', async () => {
+  const { outcome } = await startOn({ places: ['/dev'], user: '' })
+  expect(outcome).toContain('would take the place of /dev')
+})
+
+test('shared memory may be a volume, and what a link leads to elsewhere', async () => {
+  const { outcome } = await startOn({ places: ['/dev/shm', '/var/run'], links: { '/var/run': '/run' } })
+  expect(outcome).toBe('started')
 })
