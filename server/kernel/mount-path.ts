@@ -8,6 +8,13 @@ const RESERVED_FILES = ['/etc/hosts', '/etc/hostname', '/etc/resolv.conf']
 export const isWithin = (inner: string, outer: string): boolean =>
   inner === outer || inner.startsWith(`${outer}/`)
 
+/** `/a/b/c` lies below `/a` and `/a/b`. */
+export const foldersAbove = (path: string): string[] =>
+  path
+    .split('/')
+    .slice(1, -1)
+    .map((_, index, parts) => `/${parts.slice(0, index + 1).join('/')}`)
+
 /** The place of those that the engine and the kernel fill themselves in which a path lies; undefined for any other. */
 export const reservedPlace = (path: string): string | undefined =>
   RESERVED.find((place) => isWithin(path, place)) ?? RESERVED_FILES.find((file) => file === path)

@@ -21,6 +21,7 @@ const MIB = 1024 ** 2
 let engine: Engine
 let unprivileged: string
 let linking: string
+let declaring: string
 let release_id: string
 let volume_id: string
 
@@ -70,6 +71,7 @@ beforeAll(async () => {
   engine = testEngine()
   await engine.ensureNetwork(network, { project: project_id })
   unprivileged = await imageOf('USER nobody', 'nobody')
+  declaring = await imageOf('RUN ln -s /etc /link\nVOLUME /c/d/e', 'declaring')
   linking = await imageOf('RUN ln -s /dev /data\nVOLUME /data', 'linking')
 })
 beforeEach(() => {
@@ -144,6 +146,24 @@ test('no volume takes the place of devices, neither one of the image nor one tha
   await expect(start({ image: linking })).rejects.toMatchObject(refusal)
   await engine.ensureVolume(volume_id, { project: project_id })
   await expect(start({ image: linking, mounts: [volume()] })).rejects.toMatchObject(refusal)
+})
+
+test('a program cannot lead a volume elsewhere before it is started again', async () => {
+  await engine.ensureVolume(volume_id, { project: project_id })
+  const config: Mount = { kind: 'file', path: '/a/app.conf', content: 'kept\n', mode: 0o644 }
+  const mounts = [volume('/a/b/dev'), config]
+  const instance = await start({ image: declaring, mounts })
+  for (const folder of ['/a', '/a/b', '/c', '/c/d'])
+    expect(await shell(instance.id, `mv ${folder} /moved`)).toMatch(/busy/i)
+  expect(await shell(instance.id, 'cat /a/app.conf; stat -c %U:%a /a')).toBe('kept\nroot:755')
+  const again = await start({ image: declaring, mounts })
+  expect(again.id).toBe(instance.id)
+})
+
+test('a volume at a link of the image is mounted where that leads', async () => {
+  await engine.ensureVolume(volume_id, { project: project_id })
+  const instance = await start({ image: declaring, mounts: [volume('/link/dev')] })
+  expect(await shell(instance.id, 'touch /link/dev/x; grep -o " /etc/dev " /proc/mounts')).toBe('/etc/dev')
 })
 
 test('inline files are there with their mode and the user of the image, below folders that it lacks', async () => {

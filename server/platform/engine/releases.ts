@@ -13,6 +13,7 @@ import { EngineError, type Instance } from './engine.ts'
 import { aborted } from './failures.ts'
 import { instanceName, isInstance, isNamedAsLabelled, ownLabel } from './labels.ts'
 import type { Connection } from './connection.ts'
+import type { Firm } from './containers/places.ts'
 import { prepare } from './containers/files.ts'
 import type { PortRange } from './published-ports.ts'
 import { requirePublishable } from './published-ports.ts'
@@ -106,7 +107,7 @@ async function create(
   { containers, addresses }: Host,
   spec: Workload,
   index: number,
-  refused: ReadonlySet<string>,
+  { refused, firm }: { refused: ReadonlySet<string>; firm: Firm },
   signal: AbortSignal,
 ): Promise<Member> {
   const name = nameOf(spec, index)
@@ -117,7 +118,11 @@ async function create(
     [MADE_WITH]: JSON.stringify({ limits, reservations }),
   }
   const address = await addresses.reserve(spec.network, name, refused)
-  const body = containerBody(containers.scope, spec, { labels, address })
+  const body = containerBody(
+    containers.scope,
+    { ...spec, ...firm },
+    { labels, address },
+  )
   try {
     const made = await createOrAdopt(containers, { name, body, spec }, signal)
     return typeof made === 'string' ? { id: made, ...(address ? { address } : {}) } : memberOf(made)
@@ -181,20 +186,28 @@ async function ensureOne(
   if (known && !kept) await retire(containers, known.Id, spec.stop_grace_s)
   let current = known && kept ? memberOf(known) : undefined
   const refused = new Set<string>()
+  let firm: Firm = {}
   for (let attempt = 1; ; attempt++) {
     if (signal.aborted) throw aborted('Starting the release')
-    current ??= await create(host, spec, index, refused, signal)
+    current ??= await create(host, spec, index, { refused, firm }, signal)
     if (current.running) return toInstance(current.running)
     try {
-      if (!current.started) await prepare(host.connection, containers, { id: current.id, spec }, signal)
+      const made = { id: current.id, spec: { ...spec, ...firm } }
+      const firmer = current.started ? undefined : await prepare(host.connection, containers, made, signal)
+      if (firmer && attempt < ADDRESS_ATTEMPTS) {
+        firm = firmer
+        await containers.remove(current.id)
+        current = undefined
+        continue
+      }
       await containers.start(current.id, signal)
       if (spec.ports && spec.ports.length > 0) await host.opened?.()
       return toInstance(await existing(containers, current.id))
     } catch (error) {
       const is_refused = saysAddressTaken(error)
       if (attempt >= ADDRESS_ATTEMPTS || !(is_refused || saysNetworkGone(error))) throw startError(error)
-      if (is_refused && current.address) refused.add(current.address)
-      await containers.remove(current.id)
+      if (is_refused && current?.address) refused.add(current.address)
+      if (current) await containers.remove(current.id)
       current = undefined
     }
   }

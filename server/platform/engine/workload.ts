@@ -73,6 +73,8 @@ export interface ContainerSpec {
    */
   first_environment?: Record<string, string>
   mounts?: readonly Mount[]
+  /** Folders that are volumes of the container's own, since the image lacks them: a folder cannot be moved then. */
+  pins?: readonly string[]
   network: string
   /** Further networks that the containers reach others in; they have no further names there. */
   more_networks?: readonly string[]

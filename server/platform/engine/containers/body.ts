@@ -71,7 +71,8 @@ export interface ContainerBody {
 /** A volume by its name: no driver, no driver options, no path of the host. */
 export interface VolumeMount {
   Type: 'volume'
-  Source: string
+  /** Left out for one that nobody else has, and that goes with its container. */
+  Source?: string
   Target: string
   ReadOnly: boolean
   /** Set by `fresh-volumes.ts` alone, and no part of a container's fingerprint. */
@@ -93,7 +94,8 @@ export function containerBody(
   spec: ContainerSpec & { ports?: readonly PublishedPort[] },
   place: ContainerPlace,
 ): ContainerBody {
-  const volumes = (spec.mounts ?? []).flatMap(volumeMount)
+  const pins = (spec.pins ?? []).map((Target): VolumeMount => ({ Type: 'volume', Target, ReadOnly: false }))
+  const volumes = [...pins, ...(spec.mounts ?? []).flatMap(volumeMount)]
   const memory = (spec.mounts ?? []).flatMap(memoryMount)
   const ports = spec.ports ?? []
   const endpoint = {

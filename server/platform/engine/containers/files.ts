@@ -1,5 +1,6 @@
 import { posix } from 'node:path'
 import { pipeline } from 'node:stream'
+import { foldersAbove } from '#server/kernel/mount-path'
 import { firstBytes } from '#server/kernel/first-bytes'
 import type { Header, Pack } from 'tar-stream'
 import type { Connection } from '../connection.ts'
@@ -7,6 +8,7 @@ import type { Containers } from './containers.ts'
 import { EngineError } from '../engine.ts'
 import { toEngineError } from '../failures.ts'
 import { rootUser } from '../users.ts'
+import type { Firm } from './places.ts'
 import type { ContainerSpec, Mount } from '../workload.ts'
 
 const FOLDER_MODE = 0o755
@@ -23,25 +25,26 @@ type FileMount = Extract<Mount, { kind: 'file' }>
 /**
  * Completes a container that was created and never ran: joins further networks, writes its inline files, and gives its volumes to the
  * image's user. A fresh volume belongs to root, in which an image with another user could write nothing. All of it
- * goes through the engine's archive calls: an image needs no `chown`, not even a shell.
+ * goes through the engine's archive calls: an image needs no `chown`, not even a shell. Answers how it has to be made
+ * instead where the engine is to start it again by itself.
  */
 export async function prepare(
   connection: Connection,
   containers: Containers,
   { id, spec }: { id: string; spec: ContainerSpec },
   signal: AbortSignal,
-): Promise<void> {
+): Promise<Firm | undefined> {
   for (const network of spec.more_networks ?? []) await joinNetwork(connection, id, { network }, signal)
   if (spec.shared_network !== undefined)
     await joinShared(connection, id, { network: spec.shared_network, aliases: spec.aliases ?? [] }, signal)
   const mounts = spec.mounts ?? []
   // The image may have volumes of its own.
   const info = await containers.find(id, signal)
-  if (!info) return
+  if (!info) return undefined
   const name = info.Config.User ?? ''
   const files = mounts.filter((mount) => mount.kind === 'file')
   const needs_filling = mounts.length > 0 && (!isRoot(name) || files.length > 0)
-  await containers.whileSafe(
+  return containers.whileSafe(
     { info, spec },
     needs_filling
       ? async () => {
@@ -256,10 +259,3 @@ async function writeFiles(archive: Archive, files: readonly FileMount[], user: U
   pack.finalize()
   await archive.write('/', pack)
 }
-
-/** `/a/b/c` lies below `/a` and `/a/b`. */
-const foldersAbove = (path: string): string[] =>
-  path
-    .split('/')
-    .slice(1, -1)
-    .map((_, index, parts) => `/${parts.slice(0, index + 1).join('/')}`)

@@ -21,13 +21,13 @@ export function createFreshVolumes(connection: Connection) {
       signal?: AbortSignal,
     ): Promise<T> {
       if (!mounts) return create(undefined)
-      const names = [...new Set(mounts.map(({ Source }) => Source))]
+      const names = [...new Set(mounts.flatMap(({ Source }) => Source ?? []))]
       const result = Promise.all(names.map((name) => turns.get(name))).then(async () => {
         const written = await writtenVolumes(connection, { names, all: true, signal })
         return create(
           mounts.map(
             (mount): VolumeMount =>
-              written.has(mount.Source) ? { ...mount, VolumeOptions: { NoCopy: true } } : mount,
+              written.has(mount.Source ?? '') ? { ...mount, VolumeOptions: { NoCopy: true } } : mount,
           ),
         )
       })

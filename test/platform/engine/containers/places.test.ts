@@ -60,6 +60,7 @@ async function startOn({
       touched.push(`${method} ${query.get('path')}`)
       return json(response, { message: 'no such path' }, 404)
     }
+    if (path.endsWith('/changes')) return json(response, [])
     if (path === '/containers/json' && query.get('filters')?.includes('"volume"'))
       return json(
         response,
