@@ -141,6 +141,7 @@ const serve = (authenticate: HttpPorts['http']['authenticate']) => {
     watch: createWatch(db, clock),
     enter: createEntrance(),
     turn: createRequestTurns(),
+    unlocked: () => undefined,
     changes: createChanges(clock),
     refused: () => undefined,
     client: identity.client,

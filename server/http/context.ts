@@ -75,6 +75,8 @@ export interface HttpPorts {
     enter: Entrance
     /** Turns at beginning to work on a request, by user. */
     turn: RequestTurns
+    /** What a change waits for while another program holds the database; undefined while none does. */
+    unlocked(): Promise<void> | undefined
     /** How fast one user may change things. */
     changes: Changes
     /** Hears of refused requests (401, 403, 429), for the audit trail. */

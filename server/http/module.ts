@@ -10,6 +10,7 @@ import type { HttpPorts } from './context.ts'
 import { createIdempotency, idempotencyContext } from './idempotency.ts'
 import type { DocumentFacts } from './openapi.ts'
 import { createWatch } from './standing.ts'
+import { createUnlocked } from './unlocked.ts'
 import { createEntrance, createRequestTurns } from './turns.ts'
 
 /** Bytes of bodies under way: of one user, who sends eight of the largest at once, and of all together. */
@@ -55,6 +56,7 @@ export default defineModule({
       answers: createHeldBytes(MOST_UNTAKEN),
       enter: createEntrance(),
       turn: createRequestTurns(),
+      unlocked: createUnlocked(db),
       changes: createChanges(clock),
       authenticate: use.identity.authenticate,
       watch: createWatch(db, clock),

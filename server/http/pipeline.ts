@@ -65,9 +65,12 @@ const whoCalls = (
     allow_stale_password: definition.allow_stale_password ?? false,
   })
 
+const writes = ({ effect }: AnyEndpoint, { method }: RequestFacts): boolean =>
+  mutates(method) || effect === 'write'
+
 /** Whether a call adds something that is kept: what is revealed is told in the trail. What is deleted was added before. */
-const isCounted = ({ access, effect }: AnyEndpoint, { method }: RequestFacts): boolean =>
-  access !== 'public' && method !== 'DELETE' && (mutates(method) || effect === 'write')
+const isCounted = (definition: AnyEndpoint, facts: RequestFacts): boolean =>
+  definition.access !== 'public' && facts.method !== 'DELETE' && writes(definition, facts)
 
 async function respond(definition: AnyEndpoint, event: H3Event): Promise<unknown> {
   const services = event.context.services as HttpPorts
@@ -79,8 +82,11 @@ async function respond(definition: AnyEndpoint, event: H3Event): Promise<unknown
     actor = definition.access === 'public' ? NOBODY : await whoCalls(definition, event, services, facts)
     const waiting = services.http.turn(actor.user_id || facts.address, definition.access === 'self')
     await waiting
+    const locked = writes(definition, facts) ? services.http.unlocked() : undefined
+    await locked
     // The caller as they are when their turn has come: the same, unless anything was written meanwhile.
-    if (waiting && actor !== NOBODY && !isSame()) actor = await whoCalls(definition, event, services, facts)
+    if ((waiting || locked) && actor !== NOBODY && !isSame())
+      actor = await whoCalls(definition, event, services, facts)
     if (isCounted(definition, facts)) services.http.changes.take(actor, definition.access === 'self')
     const share = answerShare(event.node, services.http.answers, actor.user_id)
     // Whoever takes no answers can still end a session or key, which another may have got hold of.

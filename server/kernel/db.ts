@@ -28,6 +28,8 @@ export interface Db {
    * thread; what is still locked then fails with SQLITE_BUSY.
    */
   setPatience(wait_ms: number): void
+  /** Whether another program keeps this one from writing now; it is looked at without any patience. */
+  isLocked(): boolean
   /** Code of SQLite for why a transaction failed by its file or disk; undefined once one has written again. */
   fault(): string | undefined
   close(): void
@@ -147,6 +149,19 @@ function wrap(raw: Database.Database): Db {
       if (!raw.inTransaction) flush()
     },
     setPatience: (wait_ms) => void raw.pragma(`busy_timeout = ${wait_ms}`),
+    isLocked() {
+      if (raw.inTransaction) return false
+      const patience = raw.pragma('busy_timeout', { simple: true }) as number
+      raw.pragma('busy_timeout = 0')
+      try {
+        run.immediate(() => undefined)
+        return false
+      } catch (error) {
+        return /^SQLITE_(BUSY|LOCKED)/.test(String((error as { code?: unknown } | null)?.code))
+      } finally {
+        raw.pragma(`busy_timeout = ${patience}`)
+      }
+    },
     fault: () => fault?.code,
     close() {
       statements.clear()

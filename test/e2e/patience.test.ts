@@ -86,16 +86,15 @@ it('/readyz answers in time, and says what does not', async () => {
   expect(checks.engine!.ok).toBe(false)
 })
 
-it('a lock that another program holds on the database stops nobody: writes are told to come back', async () => {
+it('a lock that another program holds on the database for a while stops nobody, and changes wait for its end', async () => {
   const other = new Database(join(directory, 'data/portreeve.db'))
-  other.exec('BEGIN IMMEDIATE')
+  other.exec('BEGIN EXCLUSIVE')
   const times: number[] = []
-  const statuses = new Set<number>()
+  const changes: Promise<number>[] = []
   const end = performance.now() + LOCKED_MS
   while (performance.now() < end) {
-    void call('POST', '/api/projects', { name: `Locked ${times.length}` }).then(({ status }) =>
-      statuses.add(status),
-    )
+    const change = call('POST', '/api/projects', { name: `Locked ${times.length}` })
+    changes.push(change.then(({ status }) => status))
     const began = performance.now()
     expect((await fetch(`${url}/healthz`)).status).toBe(200)
     times.push(performance.now() - began)
@@ -105,6 +104,15 @@ it('a lock that another program holds on the database stops nobody: writes are t
   other.exec('ROLLBACK')
   other.close()
   expect(percentile(times, 99)).toBeLessThan(P99_MS)
-  expect([...statuses]).toEqual([503])
+  expect(new Set(await Promise.all(changes))).toEqual(new Set([201]))
+})
+
+it('a change that finds the database locked for long is told to come back', async () => {
+  const other = new Database(join(directory, 'data/portreeve.db'))
+  other.exec('BEGIN EXCLUSIVE')
+  const refused = await call('POST', '/api/projects', { name: 'Locked for long' })
+  expect([refused.status, refused.headers.get('retry-after')]).toEqual([503, '5'])
+  other.exec('ROLLBACK')
+  other.close()
   expect((await call('POST', '/api/projects', { name: 'Free again' })).status).toBe(201)
 })

@@ -315,6 +315,7 @@ export async function startTinyApi() {
       answers: createHeldBytes({ of_one: 16 * 1024 * 1024, of_all: 64 * 1024 * 1024, refusal: 'Too many.' }),
       enter: createEntrance(),
       turn: createRequestTurns(),
+      unlocked: () => undefined,
       changes: createChanges(kernel.clock),
       refused: (facts, code, actor) => refused.push({ code, actor: actor?.name, path: facts.path }),
       client: (peer) => ({ address: peer, secure: false }),

@@ -36,6 +36,17 @@ describe('the database', () => {
     other.close()
     expect([rows(), isNew(), isNew()]).toEqual([[2], true, false])
   })
+  it('says whether another program keeps it from writing, and writes nothing to find out', () => {
+    const other = openDb(join(directory, 'portreeve.db'))
+    const state = db.state()
+    expect(db.isLocked()).toBe(false)
+    other.raw.exec('BEGIN EXCLUSIVE')
+    expect(db.isLocked()).toBe(true)
+    other.raw.exec('ROLLBACK')
+    expect([db.isLocked(), db.tx(() => db.isLocked())]).toEqual([false, false])
+    expect([db.state(), db.raw.pragma('busy_timeout', { simple: true })]).toEqual([state, 5000])
+    other.close()
+  })
   it('keeps every acknowledged commit: write-ahead log, synchronous FULL, foreign keys on', () => {
     const pragma = (name: string) => db.raw.pragma(name, { simple: true })
     expect(
