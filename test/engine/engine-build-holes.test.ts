@@ -86,6 +86,15 @@ test('so do a thousand such files, also where another stage copies them', async 
   await poll(async () => (await worksOn()).length === 0, 20_000)
 })
 
+test('so does a file with thousands of names', async () => {
+  const lines = [
+    'RUN mkdir /m && cd /m && dd if=/dev/zero of=0 bs=1M count=40 && for i in $(seq 600); do ln 0 $i; done',
+    `FROM ${BUSYBOX_IMAGE}`,
+    'COPY --from=one /m /m',
+  ]
+  await expect(build(lines)).rejects.toMatchObject(refused)
+})
+
 test('the next build is refused as well, where its step is taken from the cache', async () => {
   const lines = [`RUN echo ${newId('run')} && truncate -s 300G /x`]
   await expect(build(lines, false)).rejects.toMatchObject(refused)

@@ -25,14 +25,14 @@ export const unseenHoles: WatchHoles = (signal) => ({
   stop: () => {},
 })
 
-/** Holes of all layers of one build that the engine may read: it does so for two or three minutes. */
+/** Holes of all layers of one build that the engine may read: it does so for two or three minutes. Further names of a file count as such. */
 export const MOST_HOLES_BYTES = 16 * 1024 ** 3
 
 export const madeHoles = (cause: unknown): EngineError =>
   new EngineError(
     'build_failed',
-    `The build was ended: its steps wrote files that are larger than what is in them, by more than ${MOST_HOLES_BYTES / 1024 ** 3} GiB together, and the engine reads each to its end.`,
-    'Let no step make files that are mostly empty, such as `truncate` and images of disks; `useradd` with a large number needs `--no-log-init`. If another build did so at the same time, deploy again.',
+    `The build was ended: its steps wrote files that are larger than what is in them, or have many names, by more than ${MOST_HOLES_BYTES / 1024 ** 3} GiB together, and the engine reads each to its end.`,
+    'Let no step make files that are mostly empty, such as `truncate` and images of disks, nor link large ones again and again; `useradd` with a large number needs `--no-log-init`. If another build did so at the same time, deploy again.',
     { cause },
   )
 

@@ -27,7 +27,9 @@ const WALK_LIMIT_MS = 600_000
 const WORTH_CUTTING = '+1M'
 
 const text = (path: string) => readFile(path, 'utf8').catch(() => '')
-const holesOf = (size: number, blocks: number) => Math.max(0, size - blocks * BLOCK_BYTES)
+/** What is read by one name of a file beside what that name takes of the disk. */
+const holesOf = (size: number, blocks: number, names: number) =>
+  Math.max(0, size - (blocks * BLOCK_BYTES) / names)
 export const diffOf = (root: string, layer: string) => join(root, 'overlay2', layer, 'diff')
 
 /** Layers that are seen at a mount, by what the kernel tells of all mounts. */
@@ -57,7 +59,7 @@ export async function openLayerFiles(pid: number): Promise<OpenFile[]> {
       root,
       layers: mount ? await layersAt(root, join(root, mount), mounts!) : [layer!],
       inode: stats.ino,
-      holes_bytes: holesOf(stats.size, stats.blocks),
+      holes_bytes: holesOf(stats.size, stats.blocks, stats.nlink || 1),
       position: Number(/^pos:\s+(\d+)/m.exec(info)?.[1] ?? 0),
       writes: (Number.parseInt(/^flags:\s+(\d+)/m.exec(info)?.[1] ?? '0', 8) & 3) !== 0,
     })
@@ -81,13 +83,13 @@ export async function isOfImage(root: string, layer: string): Promise<boolean> {
   }
 }
 
-/** Bytes of files of a layer for which nothing is on the disk. */
+/** Bytes to read of a layer for which nothing is on the disk: holes, and all names of a file but one. */
 export async function layerHoles(root: string, layer: string): Promise<number> {
   let sum = 0
-  const which = ['-xdev', '-type', 'f', '-size', '+64k', '-printf', '%s %b\\n']
+  const which = ['-xdev', '-type', 'f', '-size', '+64k', '-printf', '%s %b %n\\n']
   await eachLine(['find', diffOf(root, layer), ...which], WALK_LIMIT_MS, (line) => {
-    const [size = 0, blocks = 0] = line.split(' ').map(Number)
-    sum += holesOf(size, blocks)
+    const [size = 0, blocks = 0, names = 1] = line.split(' ').map(Number)
+    sum += holesOf(size, blocks, names)
   })
   return sum
 }

@@ -1,4 +1,5 @@
 import {
+  linkSync,
   mkdirSync,
   mkdtempSync,
   readFileSync,
@@ -152,6 +153,16 @@ test('files with as much on the disk as they are long end no build', async () =>
   open = [reading(A, 0)]
   for (let look = 0; look < 4; look += 1) await holes.look()
   expect([build.filled(), sizeOf(A, 'full')]).toEqual([false, 4 * 1024 ** 2])
+})
+
+test('each further name of a file counts, since the engine reads by every one', async () => {
+  makeLayer(A, 100, {})
+  writeFileSync(fileOf(A, 'x'), Buffer.alloc(4 * 1024 ** 2, 1))
+  for (let at = 0; at < 5_000; at += 1) linkSync(fileOf(A, 'x'), fileOf(A, `${at}`))
+  const build = holes.watch(calm, builtAt(100))
+  open = [reading(A)]
+  await holes.look()
+  expect([build.filled(), forgotten]).toEqual([true, [A]])
 })
 
 test('a file that is just copied is not cut, since an old builder would wait for the rest for ever', async () => {
