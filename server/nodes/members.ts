@@ -52,6 +52,17 @@ export function createMembers(context: NodeContext, onChange: () => void) {
     })
   }
 
+  /** One question to a server at a time, whoever asks. */
+  const asked = new Map<string, Promise<NodeReading | undefined>>()
+  function read(id: string): Promise<NodeReading | undefined> {
+    const known = asked.get(id)
+    if (known || !cluster) return known ?? Promise.resolve(undefined)
+    const reading = cluster.read(id, AbortSignal.timeout(ANSWER_MS)).catch(() => undefined)
+    const question = answeredWithin(ANSWER_MS, reading, undefined).finally(() => asked.delete(id))
+    asked.set(id, question)
+    return question
+  }
+
   return {
     memberOf,
     present,
@@ -73,8 +84,7 @@ export function createMembers(context: NodeContext, onChange: () => void) {
     async look(row: NodeRow): Promise<{ row: NodeRow; reading: NodeReading | undefined }> {
       const is_asked = isAdded(row) && row.joined_at !== null && !['joining', 'failed'].includes(row.state)
       if (!cluster || !is_asked) return { row, reading: undefined }
-      const asked = cluster.read(row.id, AbortSignal.timeout(ANSWER_MS)).catch(() => undefined)
-      const reading = await answeredWithin(ANSWER_MS, asked, undefined)
+      const reading = await read(row.id)
       return { row: note(row.id, reading) ?? row, reading }
     },
   }

@@ -51,6 +51,18 @@ export function createMoving(context: NodeContext) {
     return id
   }
 
+  function relocate(app_id: string, node_id: string, reason: string): void {
+    const state = repository.find(node_id)?.state
+    const is_down = state === undefined || state === 'unreachable'
+    const is_pinned = ports.pinned(node_id).some(({ id }) => id === app_id)
+    if (!is_pinned && ports.move(app_id, reason)) return
+    if (!is_down) return
+    const what = is_pinned
+      ? 'The app is pinned to it, and runs again once it is back.'
+      : 'The app could not be started on another one: its last deployment says why.'
+    ports.lost(app_id, `${reason} ${what}`)
+  }
+
   return {
     leaveBecause,
     /**
@@ -84,10 +96,11 @@ export function createMoving(context: NodeContext) {
       for (const { app_id, node_id, is_busy } of ports.placed()) {
         const reason = leaveBecause(node_id)
         if (reason === undefined || is_busy) continue
-        const is_pinned = ports.pinned(node_id).some(({ id }) => id === app_id)
-        if (!is_pinned) ports.move(app_id, reason)
-        else if (repository.find(node_id)?.state === 'unreachable')
-          ports.lost(app_id, `${reason} The app is pinned to it, and runs again once it is back.`)
+        try {
+          relocate(app_id, node_id, reason)
+        } catch (error) {
+          context.log.warn('An app could not be moved', { app: app_id, node: node_id, error })
+        }
       }
     },
     /** Whether nothing is or will be on a server. */

@@ -129,7 +129,8 @@ export function createNodes(options: NodeOptions) {
     },
     find: (id: string) => {
       const row = repository.find(id)
-      return row && { id, name: row.name, is_own: !isAdded(row), takes_work: row.availability === 'active' }
+      const takes_work = row?.availability === 'active' && !['failed', 'removing'].includes(row.state)
+      return row && { id, name: row.name, is_own: !isAdded(row), takes_work }
     },
     /** Name of a server; null is that of Portreeve. */
     nameOf: (id: string | null): string => (id === null ? own().name : (repository.find(id)?.name ?? id)),

@@ -133,11 +133,18 @@ describe('a server that is lost', () => {
     await api.services.nodes.watch()
     await api.services.jobs.idle()
     expect((await latest(id)).number).toBe(2)
+    expect(await app(id)).toMatchObject({
+      status: 'crashed',
+      last_error: expect.stringMatching(
+        /at-10\.9\.8\.7 does not answer.*could not be started on another one/,
+      ),
+    })
     api.fakes.engine.behave(() => true, {})
     api.fakes.clock.advance(300_000)
     await api.services.nodes.watch()
     await api.services.jobs.idle()
-    expect((await latest(id)).number).toBe(3)
+    expect(await latest(id)).toMatchObject({ number: 3, status: 'live' })
+    expect(await app(id)).toMatchObject({ status: 'running', last_error: null })
   })
 })
 

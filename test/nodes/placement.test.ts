@@ -76,6 +76,14 @@ describe('with a second server', () => {
       'node_id: is no server of this installation.',
     ])
   })
+  it('a server that takes no work is no place for an app that was not there', async () => {
+    await api.as('admin').post(`/api/nodes/${server.id}/drain`)
+    const refused = await put(await liveApp(api), { node_id: server.id })
+    expect([refused.status, refused.body.error.message]).toEqual([
+      409,
+      expect.stringContaining('at-10.9.8.7 takes no work'),
+    ])
+  })
   it('an app with a volume stays here, and cannot be pinned elsewhere', async () => {
     const id = await liveApp(api)
     const volume = (await api.as('developer').post('/api/volumes', { name: 'data' })).body.data

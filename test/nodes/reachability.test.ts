@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { createServices } from '#server/modules'
 import { createTestApi, type TestApi } from '#test/support/api'
 import { type AddedServer, joinServer, lose, nodeEvents } from './harness.ts'
 
@@ -66,6 +67,22 @@ describe('an added server', () => {
     const changed = await admin.put(`/api/nodes/${server.id}`, { labels: { rack: '4' }, role: 'worker' })
     expect(changed.body.data).toMatchObject({ labels: { rack: '4' }, role: 'worker' })
     expect((await admin.put(`/api/nodes/${server.id}`, { role: 'manager' })).status).toBe(409)
+  })
+  it('is known to the cluster from the beginning of the next process', () => {
+    const used: string[][] = []
+    const cluster = {
+      ...api.fakes.cluster,
+      use: (members: readonly { id: string }[]) => void used.push(members.map(({ id }) => id)),
+    }
+    createServices(api.kernel, { ...api.fakes, cluster })
+    expect(used).toEqual([[server.id]])
+  })
+  it('whose key cannot be read is left out, and the others are there', async () => {
+    const other = await joinServer(api, '10.9.8.9')
+    api.kernel.db.sql("UPDATE ssh_keys SET private_key = 'broken' WHERE name = 'key for 10.9.8.7'").run()
+    await api.as('admin').delete(`/api/nodes/${(await joinServer(api, '10.9.8.10')).id}`)
+    await api.services.jobs.idle()
+    expect(api.fakes.cluster.used()).toEqual([other.id])
   })
   it('leaves the server of Portreeve what it is: it cannot be drained or removed', async () => {
     const own = (await get('/api/nodes')).find(({ role }: any) => role === 'manager')
