@@ -148,6 +148,15 @@ async function seedRest(api: TestApi, call: Call, shop: string): Promise<void> {
   await call('POST', '/api/auth/api-keys', { name: 'CI', scope: 'deploy' })
 }
 
+/** A second server, and another one that can be added. */
+async function seedServers(api: TestApi, call: Call): Promise<void> {
+  const { facts } = api.fakes.cluster.addServer('10.20.0.7', { host_name: 'worker-1' })
+  api.fakes.cluster.addServer('10.20.0.8', { host_name: 'worker-2' })
+  const { id } = await call('POST', '/api/ssh-keys/generate', { name: 'Key of the servers' })
+  const { host_key } = facts
+  await call('POST', '/api/nodes', { address: '10.20.0.7', ssh_key_id: id, host_key })
+}
+
 /** Fills an empty installation with what a small team would have, through the API. */
 export async function seed(api: TestApi, password: string): Promise<void> {
   const login = { email: PEOPLE.administrator, password }
@@ -161,6 +170,7 @@ export async function seed(api: TestApi, password: string): Promise<void> {
   const { shop, blog, stack } = await seedApps(api, call)
   await seedShop(api, call, shop)
   await seedRest(api, call, shop)
+  await seedServers(api, call)
   seedMetrics(api, { shop, blog, stack })
   const invitation = await call('POST', '/api/team/members', { email: PEOPLE.viewer, role: 'viewer' })
   const accept = { token: invitation.token, name: 'Vera Viewer', password }
