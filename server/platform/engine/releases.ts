@@ -118,11 +118,7 @@ async function create(
     [MADE_WITH]: JSON.stringify({ limits, reservations }),
   }
   const address = await addresses.reserve(spec.network, name, refused)
-  const body = containerBody(
-    containers.scope,
-    { ...spec, ...firm },
-    { labels, address },
-  )
+  const body = containerBody(containers.scope, { ...spec, ...firm }, { labels, address })
   try {
     const made = await createOrAdopt(containers, { name, body, spec }, signal)
     return typeof made === 'string' ? { id: made, ...(address ? { address } : {}) } : memberOf(made)
