@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, it } from 'vitest'
-import type { Instance } from '#server/platform/engine/engine'
+import { EngineError, type Instance } from '#server/platform/engine/engine'
 import { createLayerWatch } from '#server/platform/engine/layer-watch'
 import { createTestApi, type TestApi } from '#test/support/api'
 import { roundsDuring, toil } from '#test/support/rounds'
@@ -125,4 +125,33 @@ it('however many apps and instances there are, each instance is looked at once, 
   })
   expect(await roundsDuring(layers.pass)).toBeGreaterThan(50)
   expect(looks).toBe(ids.length)
+})
+
+it('an instance of which the engine tells nothing keeps no other from being looked at', async () => {
+  const instances = ['one', 'two'].map((name) => ({
+    id: `ins_${name}`,
+    release_id: `rel_${name}`,
+    state: 'exited',
+  }))
+  const stopped: string[] = []
+  const watch = createLayerWatch({
+    ...api.kernel,
+    engine: {
+      instances: async () => instances as Instance[],
+      async layerBytes(id) {
+        if (id === 'ins_one') throw new EngineError('unavailable', 'The container engine does not answer.')
+        return 2 * MIB
+      },
+    },
+    limit_bytes: MIB,
+    desired: () => ['one', 'two'].map((id) => ({ id, release_id: `rel_${id}` })),
+    makers: ({ release_id }) => [release_id],
+    busy: () => false,
+    sentence: () => '',
+    async stop({ id }) {
+      stopped.push(id)
+    },
+  })
+  await watch.pass()
+  expect(stopped).toEqual(['two'])
 })

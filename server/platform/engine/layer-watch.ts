@@ -46,10 +46,18 @@ export function createLayerWatch(options: LayerWatchOptions) {
   async function measure({ id }: Instance): Promise<number | undefined> {
     const began = clock.monotonic_ms()
     if ((due_ms.get(id) ?? 0) > began) return undefined
-    const bytes = await engine.layerBytes(id)
-    const took = clock.monotonic_ms() - began
-    due_ms.set(id, clock.monotonic_ms() + Math.max(EVERY_MS, took * SHARE_OF_TIME))
-    return bytes
+    let least_ms = EVERY_MS
+    try {
+      return await engine.layerBytes(id)
+    } catch (error) {
+      // An engine that tells nothing of one container may tell of all others.
+      log.warn('What an instance writes cannot be measured', { instance: id, error })
+      least_ms = 0
+      return undefined
+    } finally {
+      const took = clock.monotonic_ms() - began
+      due_ms.set(id, clock.monotonic_ms() + Math.max(least_ms, took * SHARE_OF_TIME))
+    }
   }
 
   async function look(one: WatchedLayers, instances: readonly Instance[]): Promise<void> {

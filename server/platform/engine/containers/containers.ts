@@ -59,6 +59,9 @@ const asListed = ({ Id, Names, Labels: labels, ImageID, State }: ListedContainer
 /** The engine may be slow to create and start under load, when a deploy must still not be given up. */
 const START_DEADLINE_MS = 60_000
 const PARALLEL = 8
+/** So long one is waited for of which nothing was told before, and so many are known. */
+const SILENT_MS = 500
+const MOST_SILENT = 1000
 const NEVER = '0001-01-01T00:00:00Z'
 /**
  * Portreeve asks by itself whether an instance is well. The engine would start the check that an image brings along,
@@ -72,8 +75,13 @@ export function createContainers(connection: Connection, scope: LabelScope, laye
   const gate = createStartGate()
   const fresh = createFreshVolumes(connection)
 
-  const find = (id: string, signal?: AbortSignal) =>
-    connection.call<ContainerInfo | undefined>({ path: path(id, '/json'), accept: [404], signal })
+  const find = (id: string, signal?: AbortSignal, deadline_ms?: number) =>
+    connection.call<ContainerInfo | undefined>({
+      path: path(id, '/json'),
+      accept: [404],
+      signal,
+      ...(deadline_ms === undefined ? {} : { deadline_ms }),
+    })
   const list = (labels: Labels) =>
     connection.call<ListedContainer[]>({
       path: '/containers/json',
@@ -120,6 +128,25 @@ export function createContainers(connection: Connection, scope: LabelScope, laye
       )
     const answer = await fresh.within(Mounts, make, signal)
     return answer.Id
+  }
+
+  const silent = new Set<string>()
+  /**
+   * One of many. The engine never again tells anything of a container whose program it cannot start, because it waits
+   * for a file of it to be written, such as a list of users that is a pipe: what the list says of it is all there is.
+   */
+  async function inspected(listed: ListedContainer): Promise<Instance | undefined> {
+    const { Id, State } = listed
+    try {
+      const info = await find(Id, undefined, silent.has(Id) ? SILENT_MS : undefined)
+      silent.delete(Id)
+      return info && scope.owns(info.Config.Labels) ? toInstance(info) : undefined
+    } catch (error) {
+      if (State === 'running' || !(error instanceof EngineError && error.code === 'unavailable')) throw error
+      if (silent.size >= MOST_SILENT) silent.clear()
+      silent.add(Id)
+      return scope.owns(listed.Labels) ? listedInstance(listed) : undefined
+    }
   }
 
   return {
@@ -180,10 +207,8 @@ export function createContainers(connection: Connection, scope: LabelScope, laye
       if (filter.release_id) labels.release = filter.release_id
       if (filter.project_id) labels.project = filter.project_id
       const listed = await listInstances(labels)
-      const found = await eachLimited(listed, PARALLEL, ({ Id }) => find(Id))
-      return found
-        .flatMap((info) => (info && scope.owns(info.Config.Labels) ? [toInstance(info)] : []))
-        .sort((a, b) => inOrder(a, b))
+      const found = await eachLimited(listed, PARALLEL, inspected)
+      return found.flatMap((instance) => instance ?? []).sort((a, b) => inOrder(a, b))
     },
     async runningInstances(): Promise<Pick<Instance, 'id' | 'owner'>[]> {
       return (await listInstances({})).flatMap(({ Id, Labels: labels, State }) => {
@@ -221,19 +246,38 @@ export function mainEndpoint(info: ContainerInfo) {
   return own(networks, info.HostConfig?.NetworkMode ?? '') ?? Object.values(networks)[0]
 }
 
-/** A container of ours in our words. */
-export function toInstance(info: ContainerInfo): Instance {
-  const label = (key: Parameters<typeof ownLabel>[1]) => ownLabel(info.Config.Labels, key) ?? ''
-  const endpoint = mainEndpoint(info)
-  const address = endpoint?.IPAddress || endpoint?.IPAMConfig?.IPv4Address
-  const state = own(STATES, info.State.Status) ?? 'dead'
+/** What a list tells of a container of ours. */
+function listedInstance({ Id, ImageID, Labels: labels, State }: ListedContainer): Instance {
   return {
-    id: info.Id,
-    owner: ownerOf(info.Config.Labels) ?? { kind: 'task', id: '' },
+    ...labelled(labels),
+    id: Id,
+    image: ImageID,
+    state: own(STATES, State) ?? 'dead',
+    oom_killed: false,
+    restart_count: 0,
+    limits: { cpus: 0, memory_bytes: 0 },
+  }
+}
+
+function labelled(labels: ListedContainer['Labels']) {
+  const label = (key: Parameters<typeof ownLabel>[1]) => ownLabel(labels, key) ?? ''
+  return {
+    owner: ownerOf(labels) ?? { kind: 'task' as const, id: '' },
     release_id: label('release'),
     project_id: label('project'),
     process: label('process') || MAIN_PROCESS,
     index: Number(label('index')),
+  }
+}
+
+/** A container of ours in our words. */
+export function toInstance(info: ContainerInfo): Instance {
+  const endpoint = mainEndpoint(info)
+  const address = endpoint?.IPAddress || endpoint?.IPAMConfig?.IPv4Address
+  const state = own(STATES, info.State.Status) ?? 'dead'
+  return {
+    ...labelled(info.Config.Labels),
+    id: info.Id,
     image: info.Image,
     state,
     oom_killed: info.State.OOMKilled,
