@@ -42,6 +42,8 @@ describe('a mount has a name that an older builder could remove from the server'
     'type=secret,id=npmrc,target=/root/.npmrc',
     'type=ssh',
   ])('and none in %s', (fields) => expect(riskyMount(`--mount=${fields}`)).toBeUndefined())
+  it('however the flag is written', () =>
+    expect(riskyMount('--MOUNT=type=tmpfs,target=/x/null')).toBe('/x/null'))
   it('and none in another flag', () => expect(riskyMount('--network=null')).toBeUndefined())
 })
 

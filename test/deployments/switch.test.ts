@@ -81,6 +81,18 @@ describe('the traffic goes back to the instances that served before', () => {
     await api.services.jobs.idle()
     expect([servers(), (await deployment(id)).status]).toEqual([before, 'cancelled'])
   })
+
+  it('and the app says that nothing serves where none of them is there any more', async () => {
+    const { id } = await soaking()
+    const { id: serving } = await newest()
+    for (const one of await instances()) if (one.id !== serving) api.fakes.engine.vanish(one.id)
+    await api.as('developer').post(`/api/deployments/${id}/cancel`)
+    await api.services.jobs.idle()
+    expect([servers(), (await app()).last_error]).toEqual([
+      [],
+      expect.stringContaining('nothing older serves in its place'),
+    ])
+  })
 })
 
 describe('requests in flight end on the instances that they are on', () => {
