@@ -1,8 +1,8 @@
-import { readFile } from 'node:fs/promises'
 import { totalmem } from 'node:os'
 import type { WatchedRoom } from '#server/kernel/watched-room'
 import type { EgressFilter } from './egress.ts'
-import { type findEngine, type FollowOptions, followEngine } from './engine-process.ts'
+import { type EngineProcess, type findEngine, followEngine, ownMemory } from './engine-process.ts'
+import { createUnpackers } from './engine-unpackers.ts'
 
 /**
  * Keeps what strangers send to the engine from taking the memory of this machine: it reads manifests, settings of
@@ -39,23 +39,17 @@ const MOST_BYTES = 1024 * MIB
 const LEAST_BYTES = 64 * MIB
 /** Every connection is used within this time, and ends by that. */
 const CUT_MS = 2_000
+/** How often programs that unpack are looked at while nothing is under way. */
+const CALM_MS = 10_000
 
-/** Reads it of the process behind a socket of this machine. */
-function readerOf(options: FollowOptions): () => Promise<number | undefined> {
-  const engineNow = followEngine(options)
-  return async () => {
-    const engine = await engineNow()
-    const status = engine && (await readFile(`/proc/${engine.pid}/status`, 'utf8').catch(() => ''))
-    const kib = /^RssAnon:\s+(\d+) kB$/m.exec(status ?? '')?.[1]
-    return kib === undefined ? undefined : Number(kib) * 1024
-  }
-}
+const ownMemoryOf = (engine: EngineProcess | undefined) => (engine ? ownMemory(engine.pid) : undefined)
 
 /** An engine that takes too much within a minute has all its connections reset, and what made it fetch is ended. */
 export function createEngineMemory(options: EngineMemoryOptions): EngineMemory {
   const now = options.now ?? (() => performance.now())
   let begun = 0
-  const read = options.read ?? readerOf({ ...options, now, begun: () => begun })
+  const engineNow = followEngine({ ...options, now, begun: () => begun })
+  const read = options.read ?? (async () => ownMemoryOf(await engineNow()))
   const total_bytes = options.total_bytes ?? totalmem()
   const growth_bytes = Math.min(
     MOST_BYTES,
@@ -64,6 +58,9 @@ export function createEngineMemory(options: EngineMemoryOptions): EngineMemory {
   const working = new Set<AbortController>()
   let samples: { at: number; bytes: number }[] = []
   let cut_since: number | undefined
+  const unpackers = createUnpackers({ total_bytes, log: options.log, now })
+  let unpackers_at = -Infinity
+  let unpacks_until = -Infinity
 
   /** Slow growth ends at a quarter of the machine. */
   function isTooMuch(bytes: number): boolean {
@@ -71,9 +68,19 @@ export function createEngineMemory(options: EngineMemoryOptions): EngineMemory {
     return grown >= growth_bytes || (bytes >= total_bytes / 4 && grown >= LEAST_BYTES)
   }
 
+  /** What unpacks goes on when nobody waits for it any more. */
+  async function lookAtUnpackers(): Promise<void> {
+    if (working.size > 0) unpacks_until = now() + WINDOW_MS
+    if (now() > unpacks_until && now() < unpackers_at) return
+    const engine = await engineNow()
+    const are_there = engine !== undefined && (await unpackers.look(engine.pid))
+    unpackers_at = now() + (are_there ? CALM_MS : WINDOW_MS)
+  }
+
   return {
     async look() {
       const bytes = await read()
+      await lookAtUnpackers()
       const at = now()
       if (cut_since !== undefined && at - cut_since >= CUT_MS) {
         cut_since = undefined

@@ -17,11 +17,19 @@ const ENGINES = new Set(['dockerd'])
 
 const text = (path: string) => readFile(path, 'utf8').catch(() => '')
 
-/** The ticks at which a process started; empty when there is none. */
-export async function startOf(pid: number): Promise<string> {
+/** What the kernel tells of a process from its state on. */
+async function statOf(pid: number): Promise<string[]> {
   // The name in parentheses may hold anything, also parentheses.
-  const fields = (await text(`/proc/${pid}/stat`)).split(')').at(-1)?.trim().split(' ')
-  return fields?.[19] ?? ''
+  return (await text(`/proc/${pid}/stat`)).split(')').at(-1)?.trim().split(' ') ?? []
+}
+
+/** The ticks at which a process started; empty when there is none. */
+export const startOf = async (pid: number): Promise<string> => (await statOf(pid))[19] ?? ''
+
+/** Another text whenever a process did something, or another one has its number. */
+export async function workOf(pid: number): Promise<string> {
+  const fields = await statOf(pid)
+  return [fields[11], fields[12], fields[19]].join(' ')
 }
 
 /** The group of a process in the unified hierarchy; undefined without one. */
@@ -94,6 +102,29 @@ export function followEngine({ docker_host, begun, now, find = findEngine }: Fol
     searched = { at: now(), begun: begun() }
     engine = await find(socket)
     return engine
+  }
+}
+
+/** Programs that a process has started, with their arguments, each with a NUL behind it. */
+export async function childrenOf(pid: number): Promise<{ pid: number; command: string }[]> {
+  const found: { pid: number; command: string }[] = []
+  for (const thread of await readdir(`/proc/${pid}/task`).catch(() => []))
+    for (const child of (await text(`/proc/${pid}/task/${thread}/children`)).split(' ').filter(Boolean))
+      found.push({ pid: Number(child), command: await text(`/proc/${child}/cmdline`) })
+  return found
+}
+
+/** Bytes that a process has for itself in memory; undefined where there is no such process. */
+export async function ownMemory(pid: number): Promise<number | undefined> {
+  const kib = /^RssAnon:\s+(\d+) kB$/m.exec(await text(`/proc/${pid}/status`))?.[1]
+  return kib === undefined ? undefined : Number(kib) * 1024
+}
+
+export function killProcess(pid: number): void {
+  try {
+    process.kill(pid, 'SIGKILL')
+  } catch {
+    // It has ended by itself.
   }
 }
 

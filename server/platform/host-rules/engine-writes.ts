@@ -1,7 +1,7 @@
-import { readdir, readFile } from 'node:fs/promises'
 import { setTimeout as wait } from 'node:timers/promises'
 import { eachLine } from '#server/platform/engine/unseen'
 import { diffOf, LAYER, type OpenFile } from './engine-layers.ts'
+import { childrenOf, killProcess } from './engine-process.ts'
 
 /** The engine gives a file up at the next piece that it writes. */
 const TRIES = 50
@@ -9,8 +9,6 @@ const WAIT_MS = 100
 const LIMIT_MS = 60_000
 /** The program that the engine starts of itself to unpack an archive into a layer, and where to. */
 const UNPACKS = new RegExp(`^docker-untar\\0.*/(?:overlay2/${LAYER}/|tmp/buildkit-mount)`)
-
-const text = (path: string) => readFile(path, 'utf8').catch(() => '')
 
 /** Sets or takes away that nobody may write to a file of a layer, not even who has it open. */
 const mark = async (flag: '+i' | '-i', { root, layers, inode }: OpenFile): Promise<void> => {
@@ -47,24 +45,7 @@ export async function endWrites(
     // The engine could not remove it.
     for (const file of files) await mark('-i', file)
   }
-  const unpacking = await unpackers(pid)
-  unpacking.forEach(endProcess)
+  const unpacking = (await childrenOf(pid)).filter(({ command }) => UNPACKS.test(command))
+  for (const child of unpacking) killProcess(child.pid)
   return files.length > 0 || unpacking.length > 0
-}
-
-/** Programs that the engine has started to unpack archives into layers of builds. */
-async function unpackers(pid: number): Promise<number[]> {
-  const found: number[] = []
-  for (const thread of await readdir(`/proc/${pid}/task`).catch(() => []))
-    for (const child of (await text(`/proc/${pid}/task/${thread}/children`)).split(' ').filter(Boolean))
-      if (UNPACKS.test(await text(`/proc/${child}/cmdline`))) found.push(Number(child))
-  return found
-}
-
-function endProcess(pid: number): void {
-  try {
-    process.kill(pid, 'SIGKILL')
-  } catch {
-    // It has ended by itself.
-  }
 }
