@@ -34,6 +34,8 @@ export interface EngineHolesOptions {
   openFiles?(pid: number): Promise<OpenFile[]>
   /** Whether nothing is left on the disk of a folder but what is kept for Portreeve. */
   isDiskFull?(directory: string): boolean
+  /** How often it is looked. */
+  look_ms?: number
   /** Holes of one build that the engine may read. */
   most_bytes?: number
 }
@@ -215,7 +217,7 @@ export function createEngineHoles(options: EngineHolesOptions): EngineHoles & { 
     else layers.clear()
   }
   function wake(): void {
-    if (!is_stopped) timer ??= setTimeout(() => void round(), LOOK_MS).unref()
+    if (!is_stopped) timer ??= setTimeout(() => void round(), options.look_ms ?? LOOK_MS).unref()
   }
   function start(): void {
     begun += 1

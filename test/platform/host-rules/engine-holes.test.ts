@@ -72,6 +72,7 @@ beforeEach(async () => {
       return open.filter(({ layers }) => layers.every((one) => !isCut(one)))
     },
     isDiskFull: () => false,
+    look_ms: 3_600_000,
     forget: async (layer) => void forgotten.push(layer),
   })
 })
