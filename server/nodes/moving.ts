@@ -7,18 +7,36 @@ import type { NodeContext } from './context.ts'
 import { type AddedRow, isAdded, type NodeRow } from './repository.ts'
 import { type Candidate, chooseServer } from './scheduler.ts'
 
-/** Instances that may come to use what they are promised. */
-const promised = (instances: readonly Instance[], node_id: string | null): number =>
-  instances.reduce(
-    (sum, { node = null, limits }) => sum + (node === node_id ? (limits?.memory_bytes ?? 0) : 0),
-    0,
-  )
+/** How long a release that was placed counts as there though nothing of it runs yet: it is being started. */
+const STARTING_MS = 120_000
+
+interface Promised {
+  app_id: string
+  node_id: string | null
+  memory_bytes: number
+}
+const promiseOf = ({ owner, node, limits }: Instance): Promised => ({
+  app_id: owner.id,
+  node_id: node ?? null,
+  memory_bytes: limits?.memory_bytes ?? 0,
+})
+const sumOn = (promises: readonly Promised[], on: string | null): number =>
+  promises.reduce((sum, { node_id, memory_bytes }) => sum + (node_id === on ? memory_bytes : 0), 0)
 const takesWork = ({ state, availability }: NodeRow): boolean =>
   state === 'ready' && availability === 'active'
 
 /** Which server a release goes to, and which apps have to leave theirs. */
 export function createMoving(context: NodeContext) {
-  const { repository, ports, engine } = context
+  const { repository, ports, engine, clock } = context
+  const starting = new Map<string, Promised & { at_ms: number }>()
+  /** What was placed a moment ago, and does not run where it was placed yet. */
+  function startingBeside(running: readonly Promised[]): Promised[] {
+    for (const { app_id, node_id, at_ms } of starting.values()) {
+      const is_there = running.some((one) => one.app_id === app_id && one.node_id === node_id)
+      if (is_there || clock.monotonic_ms() - at_ms >= STARTING_MS) starting.delete(app_id)
+    }
+    return [...starting.values()]
+  }
 
   /** Why the apps of a server have to go elsewhere; undefined while they may stay. */
   function leaveBecause(node_id: string): string | undefined {
@@ -74,19 +92,23 @@ export function createMoving(context: NodeContext) {
       if (stays !== undefined) return null
       const open = repository.added().filter(takesWork)
       if (open.length === 0) return null
-      const others = (await engine.instances({})).filter(({ owner }) => owner.id !== app_id)
+      const running = (await engine.instances({})).map(promiseOf)
+      // Nothing is waited for from here on, so that of apps that are placed at once each counts with the others.
+      const others = [...running, ...startingBeside(running)].filter((one) => one.app_id !== app_id)
       const memoryOf = ({ reading }: AddedRow): number =>
         reading === null ? 0 : (JSON.parse(reading) as NodeReading).memory_total_bytes
       const candidates: Candidate[] = [
         ...open.map((row) => ({
           node_id: row.id,
           memory_bytes: memoryOf(row),
-          promised_bytes: promised(others, row.id),
+          promised_bytes: sumOn(others, row.id),
         })),
         // The last one where they are alike: it builds, takes the requests and keeps the databases as well.
-        { node_id: null, memory_bytes: totalmem(), promised_bytes: promised(others, null) },
+        { node_id: null, memory_bytes: totalmem(), promised_bytes: sumOn(others, null) },
       ]
-      return chooseServer(candidates, { needs_bytes: needs.memory_bytes, current })
+      const node_id = chooseServer(candidates, { needs_bytes: needs.memory_bytes, current })
+      starting.set(app_id, { app_id, node_id, memory_bytes: needs.memory_bytes, at_ms: clock.monotonic_ms() })
+      return node_id
     },
     /**
      * Moves what is on servers that do not answer, take no work any more or are gone; whatever does not work now does

@@ -123,7 +123,7 @@ function removalJob(
       // Another one, with force, takes its place.
       if (status === 'cancelled' && row.state === 'removing' && isReplaced(context, job.id, row.id)) return
       const last_error = failure ? [failure.message, failure.hint].filter(Boolean).join(' ') : null
-      const next = context.advance(row, row.joined_at === null ? 'fail' : 'keep', { last_error })
+      const next = context.advance(row, row.last_seen_at === null ? 'fail' : 'keep', { last_error })
       context.emit(next, 'node.remove_failed', { error: last_error })
     },
   })

@@ -43,6 +43,15 @@ describe('draining a server', () => {
     expect(calls.lastIndexOf('ensureRelease')).toBeLessThan(calls.lastIndexOf('removeRelease'))
     expect(nodeEvents(api)).toEqual(['joining', 'ready', 'draining'])
   })
+  it('spreads apps that move at once over the servers that are left', async () => {
+    const ids = []
+    for (const name of ['one', 'two', 'three']) ids.push(await liveApp(api, { name, node_id: server.id }))
+    const others = [await joinServer(api, '10.9.8.8'), await joinServer(api, '10.9.8.9')]
+    for (const id of ids) await api.as('developer').put(`/api/apps/${id}`, { node_id: null })
+    await post('/drain')
+    const places = await Promise.all(ids.map((id) => nodesOf(api, id)))
+    expect(places.flat().sort()).toEqual(['local', ...others.map(({ id }) => id)].sort())
+  })
   it('has nothing more placed there, until it takes work again', async () => {
     await post('/drain')
     const id = await liveApp(api)
