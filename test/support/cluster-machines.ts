@@ -21,7 +21,7 @@ export interface Machine {
   close(): Promise<void>
 }
 
-const NET = '10.97.0'
+const NET = '10.98.77'
 /** Where a machine that lets in forbids to forward streams. */
 export const STRICT_PORT = 2222
 const BRIDGE = 'ptr-test-lan'
