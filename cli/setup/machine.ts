@@ -73,7 +73,7 @@ const missingOf = (packages: Record<string, string>) =>
 const hasEngine = () => existsSync('/usr/bin/dockerd') || existsSync('/usr/sbin/dockerd')
 
 const PLAIN_ENGINE = '{ "live-restore": true }\n'
-/** Root of a container is nobody of the machine (docs/decisions/0113). */
+/** Root of a container is nobody of the machine (docs/decisions/0115). */
 const ENGINE_WITH_USERS = '{ "live-restore": true, "userns-remap": "default" }\n'
 
 /**

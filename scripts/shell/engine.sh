@@ -52,7 +52,7 @@ host_rules_shared() {
 }
 
 # How an engine of ours is set up: it keeps containers running while it is restarted, and root of a container is nobody of this machine, where the
-# kernel can do that (docs/decisions/0113). What an earlier engine left would be hidden by it.
+# kernel can do that (docs/decisions/0115). What an earlier engine left would be hidden by it.
 engine_settings() {
   if ! [ -e /var/lib/docker/overlay2 ] && command -v useradd > /dev/null && unshare --user true 2> /dev/null; then
     printf '{ "live-restore": true, "userns-remap": "default" }\n'
