@@ -12,8 +12,8 @@ const NOUNS: Record<string, string[]> = {
   csr_id: ['certificate'],
   project_ids: ['project'],
 }
-/** What belongs to nobody's project: destinations of the installation, users, ids of others' services. */
-const NOT_OF_A_PROJECT = ['destination_id', 'user_id', 'chat_id', 'access_key_id']
+/** What belongs to nobody's project: destinations and servers of the installation, users, ids of others' services. */
+const NOT_OF_A_PROJECT = ['destination_id', 'node_id', 'user_id', 'chat_id', 'access_key_id']
 const endpoints = await readDefinitions()
 
 let api: TestApi
