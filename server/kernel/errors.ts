@@ -8,7 +8,10 @@ export const ERRORS = {
     summary: 'The request cannot be read: malformed JSON, query or header.',
   },
   UNAUTHORIZED: { status: 401, summary: 'Missing, invalid or expired token or API key.' },
-  INVALID_CREDENTIALS: { status: 401, summary: 'Wrong email, password or code at login.' },
+  INVALID_CREDENTIALS: {
+    status: 401,
+    summary: 'Wrong email, password or code, at login or where a change is confirmed by them.',
+  },
   TOTP_REQUIRED: {
     status: 401,
     summary: 'Two-factor authentication is on and no `totp_code` was sent.',
