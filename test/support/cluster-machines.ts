@@ -21,10 +21,11 @@ export interface Machine {
   close(): Promise<void>
 }
 
-const NET = '10.98.77'
+/** Another process may have machines of its own. */
+const NET = `10.98.${process.pid % 254}`
 /** Where a machine that lets in forbids to forward streams. */
 export const STRICT_PORT = 2222
-const BRIDGE = 'ptr-test-lan'
+const BRIDGE = `ptl-${process.pid}`
 const sh = (...argv: string[]): string =>
   execFileSync(argv[0]!, argv.slice(1), { encoding: 'utf8', stdio: ['ignore', 'pipe', 'pipe'] })
 const quietly = (...argv: string[]): void => {
