@@ -98,6 +98,7 @@ install_unstarted() {
 install_tools() {
   local missing=()
   command -v openssl > /dev/null || missing+=(openssl)
+  command -v curl > /dev/null || missing+=(curl)
   [ -x /usr/sbin/sshd ] || missing+=(openssh-server)
   command -v pebble > /dev/null || missing+=(pebble)
   [ -x /usr/sbin/named ] || missing+=(bind9)
