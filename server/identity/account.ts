@@ -29,6 +29,8 @@ export interface AccountParts {
   revocations: Revocations
   told: Told
   initial_password: InitialPassword
+  /** Whether somebody was invited under an address and may still come. */
+  isInvited(email: string): boolean
   /** Throws UNAUTHORIZED when the session, key or account of a caller has ended meanwhile. */
   requireStanding(actor: Actor): void
   /** Projects that an actor may see, with the role in each. */
@@ -117,7 +119,7 @@ export function createAccount(parts: AccountParts) {
           'current_password',
         )
       db.tx(() => {
-        if (email !== undefined && users.findByEmail(email))
+        if (email !== undefined && (users.findByEmail(email) || parts.isInvited(email)))
           throw conflict('This e-mail address cannot be used. Choose another one.')
         users.update(
           before.id,

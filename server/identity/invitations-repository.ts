@@ -37,6 +37,8 @@ export function createInvitationRepository(db: Db) {
       db.sql('SELECT * FROM invitations WHERE token_hash = ?').get(token_hash) as InvitationRow | undefined,
     /** Uses an invitation up; false when it is gone. */
     take: (id: string): boolean => db.sql('DELETE FROM invitations WHERE id = ?').run(id).changes === 1,
+    isOpen: (email: string, now: string): boolean =>
+      db.sql('SELECT 1 FROM invitations WHERE email = ? AND expires_at > ?').get(email, now) !== undefined,
     open: (now: string) =>
       db
         .sql('SELECT * FROM invitations WHERE expires_at > ? ORDER BY rowid DESC')

@@ -113,6 +113,7 @@ export function createIdentity(options: IdentityOptions) {
     tickets,
     rolesOf: projects.rolesOf,
   })
+  const invited = createInvitationRepository(db)
   const account = createAccount({
     db,
     clock,
@@ -125,6 +126,7 @@ export function createIdentity(options: IdentityOptions) {
     revocations,
     told,
     initial_password,
+    isInvited: (email) => invited.isOpen(email, clock.iso()),
     requireStanding: (actor) => void authentication.actorOf(actor, { address: actor.address, id: '' }),
     projectsOf: projects.listFor,
     tell: emit,
@@ -134,7 +136,7 @@ export function createIdentity(options: IdentityOptions) {
     clock,
     audit,
     users,
-    invitations: createInvitationRepository(db),
+    invitations: invited,
     passwords,
     told,
     mail: options.mail,

@@ -140,6 +140,15 @@ describe('T12: two-factor authentication', () => {
       200,
     )
   })
+  it('takes no address of a person who was invited: they could not come any more', async () => {
+    const { me, secret } = await enrolled()
+    const call = (method: string, path: string, body: object) =>
+      people.request(method, path, { headers: me.bearer, body })
+    expect((await call('POST', '/api/team/members', { email: 'ada@example.test' })).status).toBe(201)
+    const totp_code = await totp(secret)
+    const change = { email: 'Ada@example.test', current_password: ADMIN.password, totp_code }
+    expect((await call('PUT', '/api/auth/me', change)).status).toBe(409)
+  })
   it('asks for password and code before a key, another address or turning it off', async () => {
     const { me, secret } = await enrolled()
     const calls: [string, string, object][] = [
