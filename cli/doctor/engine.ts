@@ -1,6 +1,7 @@
 import { accessSync, constants, existsSync, statfsSync } from 'node:fs'
 import { hostname, release } from 'node:os'
 import { directories } from '#server/kernel/directories'
+import { takesLinksForDevices } from '#server/platform/engine/build/own-dev'
 import { buildGroup } from '#server/platform/engine/cgroups'
 import { createConnection, type Connection } from '#server/platform/engine/connection'
 import { EngineError } from '#server/platform/engine/engine'
@@ -18,6 +19,12 @@ interface Info {
   DockerRootDir?: string
   CgroupDriver?: string
   CgroupVersion?: string
+  SecurityOptions?: string[] | null
+}
+interface Version {
+  Version: string
+  ApiVersion: string
+  Components?: { Name: string; Version: string }[]
 }
 
 interface EdgeImage {
@@ -109,7 +116,7 @@ export const ENGINE: readonly Check[] = [
     name: 'engine',
     look: (patient) =>
       asking(patient, async (call) => {
-        const { Version, ApiVersion } = await call<{ Version: string; ApiVersion: string }>('/version')
+        const { Version, ApiVersion } = await call<Version>('/version')
         const image = await call<EdgeImage | undefined>(
           `/images/${encodeURIComponent(EDGE_IMAGE)}/json`,
           [404],
@@ -149,6 +156,26 @@ export const ENGINE: readonly Check[] = [
           call<{ ApiVersion: string }>('/version'),
         ])
         return lookAtLimits(info, Number(ApiVersion), local)
+      }),
+  },
+  {
+    name: 'container users',
+    look: (patient) =>
+      asking(patient, async (call) => {
+        const [{ SecurityOptions }, { Components }] = await Promise.all([
+          call<Info>('/info'),
+          call<Version>('/version'),
+        ])
+        if (SecurityOptions?.some((option) => option.startsWith('name=userns')))
+          return ok('Root of a container is nobody of this machine.')
+        const runc = Components?.find(({ Name }) => Name === 'runc')?.Version
+        if (runc === undefined) return note('The engine does not say what it starts containers with.')
+        return takesLinksForDevices(runc)
+          ? note(
+              `The engine starts containers with runc ${runc}, of which faults are known; Portreeve refuses the ways to them that it knows.`,
+              'Update runc to 1.2.8, 1.3.3 or later, or give containers users of their own; README, "Users of containers".',
+            )
+          : ok('No fault of the program that starts containers is known here.')
       }),
   },
   {

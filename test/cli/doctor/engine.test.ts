@@ -12,7 +12,9 @@ let server: Server
 let patient: Patient
 /** What the engine knows of the image of the edge; nothing where it has none. */
 let image: { Id: string; Config: { Env: string[] } } | undefined
+let facts: { SecurityOptions?: string[]; Components?: { Name: string; Version: string }[] }
 beforeEach(async () => {
+  facts = {}
   folder = mkdtempSync(join(tmpdir(), 'portreeve-doctor-'))
   server = createServer((request, response) => {
     const is_image = request.url!.includes('/images/')
@@ -20,7 +22,9 @@ beforeEach(async () => {
     response.setHeader('content-type', 'application/json')
     response.end(
       JSON.stringify(
-        is_image ? (image ?? { message: 'No such image' }) : { Version: '29.3.1', ApiVersion: '1.47' },
+        is_image
+          ? (image ?? { message: 'No such image' })
+          : { Version: '29.3.1', ApiVersion: '1.47', ...facts },
       ),
     )
   })
@@ -56,3 +60,21 @@ it('nothing is said of an edge that cannot be seen, as while its engine is down'
     says: expect.stringContaining('cannot be told while the engine does not answer'),
   })
 })
+
+it.each([
+  ['note', { SecurityOptions: ['name=seccomp,profile=default'], runc: '1.1.5+ds1' }],
+  ['ok', { SecurityOptions: ['name=seccomp,profile=default', 'name=userns'], runc: '1.1.5+ds1' }],
+  ['ok', { SecurityOptions: ['name=seccomp,profile=default'], runc: '1.3.3' }],
+])(
+  'known faults of what starts containers are a %s, with the way out: %o',
+  async (state, { runc, ...more }) => {
+    facts = { ...more, Components: [{ Name: 'runc', Version: runc }] }
+    const found = await ENGINE.find(({ name }) => name === 'container users')!.look(patient)
+    expect(found.state).toBe(state)
+    if (state === 'note')
+      expect(found).toMatchObject({
+        says: expect.stringContaining(runc),
+        remedy: expect.stringContaining('users of their own'),
+      })
+  },
+)
