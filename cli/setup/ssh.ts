@@ -1,7 +1,7 @@
-import { createHash } from 'node:crypto'
 import { existsSync, readFileSync } from 'node:fs'
 import { homedir } from 'node:os'
 import { join } from 'node:path'
+import { sshFingerprint } from '#server/kernel/ssh-fingerprint'
 import type { Client } from 'ssh2'
 import { canAsk, prompt } from '../client/prompt.ts'
 import { CommandError } from '../terminal.ts'
@@ -60,7 +60,7 @@ function keyOf(identity: string | undefined): string | undefined {
 
 /** Nothing is sent to a host before its key is the one that was named, or somebody has said that it is right. */
 async function accepts(key: Buffer, target: Target, expected: string | undefined): Promise<boolean> {
-  const shown = `SHA256:${createHash('sha256').update(key).digest('base64').replace(/=+$/, '')}`
+  const shown = sshFingerprint(key)
   if (expected !== undefined) {
     if (expected === shown) return true
     throw new CommandError(

@@ -1,7 +1,7 @@
 import { own } from '#server/kernel/own'
+import { sshFingerprint } from '#server/kernel/ssh-fingerprint'
 import { loadSsh } from '#server/platform/load-ssh'
 import {
-  createHash,
   createPrivateKey,
   generateKeyPairSync,
   type JsonWebKey,
@@ -87,8 +87,6 @@ function fieldsOf(key: KeyObject): { type: string; open: Buffer[]; secret: Buffe
   throw new SshKeyError('is of a kind that SSH does not use. Use Ed25519, ECDSA or RSA.')
 }
 
-const fingerprintOf = (blob: Buffer) =>
-  `SHA256:${createHash('sha256').update(blob).digest('base64').replace(/=+$/, '')}`
 const armour = (bytes: Buffer) =>
   `-----BEGIN OPENSSH PRIVATE KEY-----\n${bytes.toString('base64').replace(/.{70}/g, '$&\n').trimEnd()}\n-----END OPENSSH PRIVATE KEY-----\n`
 
@@ -114,7 +112,7 @@ export function toOpenSsh(key: KeyObject, comment: string): SshKeyPair {
     type,
     private_key: armour(outer),
     public_key: `${type} ${blob.toString('base64')} ${comment}`.trim(),
-    fingerprint: fingerprintOf(blob),
+    fingerprint: sshFingerprint(blob),
   }
 }
 
@@ -232,6 +230,6 @@ export function readPublicKey(text: string): SshPublicKey {
   return {
     type,
     public_key: `${type} ${body} ${comment.join(' ')}`.trim(),
-    fingerprint: fingerprintOf(blob),
+    fingerprint: sshFingerprint(blob),
   }
 }

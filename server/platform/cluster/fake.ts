@@ -1,5 +1,5 @@
-import { createHash } from 'node:crypto'
 import { machine } from 'node:os'
+import { sshFingerprint } from '#server/kernel/ssh-fingerprint'
 import {
   type Cluster,
   ClusterError,
@@ -49,7 +49,7 @@ function ordinary(address: string, facts: Partial<NodeFacts>, reading: Partial<N
     is_silent: false,
     facts: {
       host_name: `server-${address.replaceAll(/[^a-z0-9]/gi, '-')}`,
-      host_key: `SHA256:${createHash('sha256').update(address).digest('base64').replace(/=+$/, '')}`,
+      host_key: sshFingerprint(Buffer.from(address)),
       os: 'Debian GNU/Linux 12 (bookworm)',
       machine: machine(),
       cpus: 4,

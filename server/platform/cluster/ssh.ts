@@ -1,5 +1,5 @@
-import { createHash } from 'node:crypto'
 import type { Duplex } from 'node:stream'
+import { sshFingerprint } from '#server/kernel/ssh-fingerprint'
 import type { Client, ClientChannel } from 'ssh2'
 import type { Dial } from '#server/platform/outbound/outbound'
 import { OutboundError } from '#server/platform/outbound/outbound'
@@ -26,9 +26,6 @@ const CONNECT_MS = 10_000
 /** A peer that was cut off is noticed within three of them. */
 const KEEPALIVE_MS = 5_000
 const KEEPALIVES = 3
-
-const fingerprint = (key: Buffer): string =>
-  `SHA256:${createHash('sha256').update(key).digest('base64').replace(/=+$/, '')}`
 
 /** Why a login failed, in words; what the other side says is not repeated. */
 function explain(error: unknown, { address, user, host_key }: NodeTarget, shown: string): ClusterError {
@@ -94,7 +91,7 @@ export async function connectSsh(dial: Dial, target: NodeTarget, signal?: AbortS
           keepaliveInterval: KEEPALIVE_MS,
           keepaliveCountMax: KEEPALIVES,
           hostVerifier: (key: Buffer) => {
-            shown = fingerprint(key)
+            shown = sshFingerprint(key)
             return shown === target.host_key
           },
         })

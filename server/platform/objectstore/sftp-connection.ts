@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto'
+import { sshFingerprint } from '#server/kernel/ssh-fingerprint'
 import type { Client, SFTPWrapper } from 'ssh2'
 import type { Dial } from '#server/platform/outbound/outbound'
 import { OutboundError } from '#server/platform/outbound/outbound'
@@ -30,9 +30,6 @@ export const silent = () => new ObjectStoreError('unreachable', 'The SFTP server
 /** Status codes of the protocol. */
 export const NO_SUCH_FILE = 2
 const PERMISSION_DENIED = 3
-
-const fingerprint = (key: Buffer) =>
-  `SHA256:${createHash('sha256').update(key).digest('base64').replace(/=+$/, '')}`
 
 /** What the server answered, in words. */
 export function explainSftp(error: unknown, host: string): ObjectStoreError {
@@ -109,7 +106,7 @@ export async function connectSftp(
         readyTimeout: CONNECT_MS,
         keepaliveInterval: 10_000,
         hostVerifier: (key: Buffer) => {
-          shown = fingerprint(key)
+          shown = sshFingerprint(key)
           return shown === config.host_key
         },
       })
