@@ -1,10 +1,10 @@
 import { accessSync, constants, existsSync, statfsSync } from 'node:fs'
 import { hostname, release } from 'node:os'
 import { directories } from '#server/kernel/directories'
-import { takesLinksForDevices } from '#server/platform/engine/build/own-dev'
 import { buildGroup } from '#server/platform/engine/cgroups'
 import { createConnection, type Connection } from '#server/platform/engine/connection'
 import { EngineError } from '#server/platform/engine/engine'
+import { type Components, runcVersion, takesLinksForDevices } from '#server/platform/engine/runc'
 import { edgeName } from '#server/platform/ingress/edge-name'
 import { EDGE_IMAGE } from '#server/platform/ingress/image'
 import { findPortOwner } from '#server/platform/ingress/port-owner'
@@ -21,10 +21,9 @@ interface Info {
   CgroupVersion?: string
   SecurityOptions?: string[] | null
 }
-interface Version {
+interface Version extends Components {
   Version: string
   ApiVersion: string
-  Components?: { Name: string; Version: string }[]
 }
 
 interface EdgeImage {
@@ -162,13 +161,13 @@ export const ENGINE: readonly Check[] = [
     name: 'container users',
     look: (patient) =>
       asking(patient, async (call) => {
-        const [{ SecurityOptions }, { Components }] = await Promise.all([
+        const [{ SecurityOptions }, version] = await Promise.all([
           call<Info>('/info'),
           call<Version>('/version'),
         ])
         if (SecurityOptions?.some((option) => option.startsWith('name=userns')))
           return ok('Root of a container is nobody of this machine.')
-        const runc = Components?.find(({ Name }) => Name === 'runc')?.Version
+        const runc = runcVersion(version)
         if (runc === undefined) return note('The engine does not say what it starts containers with.')
         return takesLinksForDevices(runc)
           ? note(

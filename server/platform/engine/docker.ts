@@ -1,6 +1,5 @@
 import { createAddresses } from './addresses.ts'
 import { createBuilds } from './build/build.ts'
-import { takesLinksForDevices } from './build/own-dev.ts'
 import { createConnection } from './connection.ts'
 import { containerEvents } from './containers/events.ts'
 import { containerLogs } from './containers/logs.ts'
@@ -22,6 +21,7 @@ import { createOneOffs } from './containers/one-off.ts'
 import { createPull } from './pull.ts'
 import { DEFAULT_PUBLISHED_PORTS, type PortRange } from './published-ports.ts'
 import { createReleases } from './releases.ts'
+import { type Components, runcVersion, takesLinksForDevices } from './runc.ts'
 import type { Range } from './subnets.ts'
 import { createTerminals } from './containers/terminal.ts'
 import { createTurn } from './turn.ts'
@@ -145,12 +145,11 @@ export function createDockerEngine(options: DockerEngineOptions): Engine {
   }
 }
 
-interface VersionAnswer {
+interface VersionAnswer extends Components {
   Version: string
   ApiVersion: string
   Os: string
   Arch: string
-  Components?: { Name?: string; Version?: string }[]
 }
 
 async function readVersion(connection: Connection, signal?: AbortSignal): Promise<EngineVersion> {
@@ -162,7 +161,6 @@ async function readVersion(connection: Connection, signal?: AbortSignal): Promis
       deadline_ms: VERSION_DEADLINE_MS,
     }),
   ])
-  const runc = version.Components?.find(({ Name }) => Name === 'runc')
   const is_docker = !version.Components?.some(({ Name }) => /podman/i.test(Name ?? ''))
   return {
     version: version.Version,
@@ -172,7 +170,7 @@ async function readVersion(connection: Connection, signal?: AbortSignal): Promis
     cpus: info.NCPU ?? 0,
     memory_bytes: info.MemTotal ?? 0,
     buildkit: is_docker && version.Os === 'linux' && atLeast(version.ApiVersion, BUILDKIT_API),
-    ...(takesLinksForDevices(runc?.Version) ? { takes_links_for_devices: true } : {}),
+    ...(takesLinksForDevices(runcVersion(version)) ? { takes_links_for_devices: true } : {}),
   }
 }
 

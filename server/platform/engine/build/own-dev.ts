@@ -53,11 +53,3 @@ export const withOwnDev = (dockerfile: string): string =>
       .replace(CACHE_MOUNT, (whole: string, gap: string) => (whole.includes(`=${FIRST}`) ? whole : gap))
       .replace(/^\s*(?:ONBUILD\s+)*RUN/i, (run) => [run, ...OWN_MOUNTS].join(' '))
   })
-
-/** Whether runc of a version mounts so; every other version is one that does not say its number. */
-export function takesLinksForDevices(version: string | undefined): boolean {
-  const [, major, minor, patch] = /^v?(\d+)\.(\d+)\.(\d+)/.exec(version ?? '') ?? []
-  if (major === undefined) return true
-  if (Number(major) !== 1) return Number(major) < 1
-  return Number(minor) < 2 || (minor === '2' && Number(patch) < 8) || (minor === '3' && Number(patch) < 3)
-}

@@ -1,9 +1,9 @@
 import { posix } from 'node:path'
 import { foldersAbove, isWithin } from '#server/kernel/mount-path'
-import { takesLinksForDevices } from '../build/own-dev.ts'
 import type { Connection } from '../connection.ts'
 import { EngineError } from '../engine.ts'
 import type { LabelScope } from '../labels.ts'
+import { type Components, runcVersion, takesLinksForDevices } from '../runc.ts'
 import type { StartGate } from '../start-gate.ts'
 import type { ContainerSpec } from '../workload.ts'
 import { type ContainerBody, containerBody } from './body.ts'
@@ -91,10 +91,8 @@ export function createPlaces(connection: Connection, containers: Containers) {
 
   const takesLinks = (): Promise<boolean> =>
     (takes_links ??= connection
-      .call<{ Components?: { Name?: string; Version?: string }[] }>({ path: '/version' })
-      .then(({ Components }) =>
-        takesLinksForDevices(Components?.find(({ Name }) => Name === 'runc')?.Version),
-      )
+      .call<Components>({ path: '/version' })
+      .then((version) => takesLinksForDevices(runcVersion(version)))
       .catch((error: unknown) => {
         takes_links = undefined
         throw error

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { takesLinksForDevices, withOwnDev } from '#server/platform/engine/build/own-dev'
+import { withOwnDev } from '#server/platform/engine/build/own-dev'
 
 const DEV = '--mount=type=tmpfs,target=/dev --mount=type=tmpfs,target=/dev/shm'
 
@@ -33,18 +33,4 @@ it.each(['node_modules', '$HOME/.npm', '/a/$NAME', '"/a"'])(
       `RUN ${DEV} --mount=type=cache,target=/./b  a`,
     )
   },
-)
-
-it.each([
-  ['1.1.5+ds1', true],
-  ['1.2.7', true],
-  ['1.3.2', true],
-  ['1.0.0-rc93', true],
-  ['', true],
-  ['1.2.8', false],
-  ['1.3.3', false],
-  ['1.4.0', false],
-  ['v2.0.0', false],
-])('runc %s takes links for devices: %s', (version, takes) =>
-  expect(takesLinksForDevices(version)).toBe(takes),
 )
