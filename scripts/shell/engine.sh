@@ -51,22 +51,23 @@ host_rules_shared() {
   [ -n "$(timeout 20 "$client" ps --all --filter label=portreeve.managed=true --format '{{.Label "portreeve.installation"}}' 2> /dev/null | grep . | grep -vxF -- "$1")" ]
 }
 
+ENGINE_WITH_USERS='{ "live-restore": true, "userns-remap": "default" }'
+PLAIN_ENGINE='{ "live-restore": true }'
 # How an engine of ours is set up: it keeps containers running while it is restarted, and root of a container is nobody of this machine, where the
 # kernel can do that (docs/decisions/0115). What an earlier engine left would be hidden by it.
 engine_settings() {
   if ! [ -e /var/lib/docker/overlay2 ] && command -v useradd > /dev/null && unshare --user true 2> /dev/null; then
-    printf '{ "live-restore": true, "userns-remap": "default" }\n'
+    echo "$ENGINE_WITH_USERS"
   else
-    plain_engine_settings
+    echo "$PLAIN_ENGINE"
   fi
 }
-plain_engine_settings() { printf '{ "live-restore": true }\n'; }
 
 # Takes the users of their own away from an engine that we have just set up and that does not start with them; fails where there is nothing to take.
 # engine_settings_give_in <file>
 engine_settings_give_in() {
-  [ "$(cat "$1" 2> /dev/null)" = '{ "live-restore": true, "userns-remap": "default" }' ] || return 1
-  plain_engine_settings > "$1"
+  [ "$(cat "$1" 2> /dev/null)" = "$ENGINE_WITH_USERS" ] || return 1
+  echo "$PLAIN_ENGINE" > "$1"
 }
 
 # Starts an engine of its own: socket, state and images in folders that belong to nobody else. Prints nothing when it succeeds.

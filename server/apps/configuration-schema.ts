@@ -280,32 +280,20 @@ export const Replicas = v.pipe(
   v.description('Instances that run. Default 1.'),
 )
 
+/** The id of something else that the app uses, or null for none of its own. */
+const reference = (text: string, example: string) =>
+  v.optional(
+    v.nullable(v.pipe(v.string(), v.nonEmpty(), v.maxLength(64), v.description(text), v.examples([example]))),
+  )
+
 export const repositoryAccess = {
-  ssh_key_id: v.optional(
-    v.nullable(
-      v.pipe(
-        v.string(),
-        v.nonEmpty(),
-        v.maxLength(64),
-        v.description(
-          'SSH key of the project to read the repository with, such as its deploy key; tried when it is set. Default: the newest that fits the host.',
-        ),
-        v.examples(['ssh_0123456789abcdefghjk']),
-      ),
-    ),
+  ssh_key_id: reference(
+    'SSH key of the project to read the repository with, such as its deploy key; tried when it is set. Default: the newest that fits the host.',
+    'ssh_0123456789abcdefghjk',
   ),
-  git_credential_id: v.optional(
-    v.nullable(
-      v.pipe(
-        v.string(),
-        v.nonEmpty(),
-        v.maxLength(64),
-        v.description(
-          'Token of the project to read the repository with over https; tried when it is set. Default: the newest that fits the host.',
-        ),
-        v.examples(['git_0123456789abcdefghjk']),
-      ),
-    ),
+  git_credential_id: reference(
+    'Token of the project to read the repository with over https; tried when it is set. Default: the newest that fits the host.',
+    'git_0123456789abcdefghjk',
   ),
 }
 
@@ -334,17 +322,8 @@ export const configuration = {
 
 /** Where an app may run. */
 export const placement = {
-  node_id: v.optional(
-    v.nullable(
-      v.pipe(
-        v.string(),
-        v.nonEmpty(),
-        v.maxLength(64),
-        v.description(
-          'Server that alone may run the app, from its next deployment on. Default: any; the platform chooses.',
-        ),
-        v.examples(['node_0123456789abcdefghjk']),
-      ),
-    ),
+  node_id: reference(
+    'Server that alone may run the app, from its next deployment on. Default: any; the platform chooses.',
+    'node_0123456789abcdefghjk',
   ),
 }
