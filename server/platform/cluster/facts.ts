@@ -1,6 +1,15 @@
 import { clampMessage } from '#server/platform/engine/messages'
 import type { NodeFacts, NodeReading } from './cluster.ts'
 
+const CLUSTER_PORTS = [7946, 4789]
+
+/**
+ * The sockets that listen on them, as the kernel lists them: 0A is TCP, 07 is UDP. A busy server
+ * has tens of thousands of other sockets, which would be megabytes in each answer.
+ */
+const HEX_PORTS = CLUSTER_PORTS.map((port) => port.toString(16).toUpperCase()).join('|')
+const LISTENING = `: [0-9A-F]+:(${HEX_PORTS}) [0-9A-F]+:[0-9A-F]+ (0A|07) `
+
 /** Programs that only read, for the `sh` of any Linux. What a machine lacks is left empty. */
 export const FACTS_SCRIPT = `
 echo "clock $(date +%s%N)"
@@ -17,12 +26,13 @@ echo "uid $(id -u)"
 echo "sudo $(sudo -n true > /dev/null 2>&1 && echo yes)"
 echo "apt $(command -v apt-get)"
 echo "portreeve $([ -e /etc/systemd/system/portreeve.service ] && echo yes)"
-for file in tcp tcp6 udp udp6; do sed "s/^/port $file /" "/proc/net/$file" 2> /dev/null; done
+for file in tcp tcp6 udp udp6; do
+  grep -E "${LISTENING}" "/proc/net/$file" 2> /dev/null | sed "s/^/port $file /"
+done
 echo end
 `
 
 const KIB = 1024
-const CLUSTER_PORTS = [7946, 4789]
 /** State of a TCP socket that listens, as the kernel writes it. */
 const LISTENS = '0A'
 

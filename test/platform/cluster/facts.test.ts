@@ -1,4 +1,6 @@
 import { execFileSync } from 'node:child_process'
+import { once } from 'node:events'
+import { createServer } from 'node:net'
 import { cpus, hostname, totalmem } from 'node:os'
 import { describe, expect, test } from 'vitest'
 import { FACTS_SCRIPT, parseFacts, parseReading } from '#server/platform/cluster/facts'
@@ -29,6 +31,9 @@ const answered = (text: string) => ({
   asked_at_ms: 1_700_000_002_900,
   answered_at_ms: 1_700_000_003_100,
 })
+
+/** At an address that no other program of this machine uses. */
+const listen = (port: number) => createServer().listen(port, '127.0.7.9')
 
 describe('what a server says of itself', () => {
   test('is read whatever else it prints', () => {
@@ -72,6 +77,17 @@ describe('what a server says of itself', () => {
   })
   test('is refused where it breaks off', () => {
     expect(() => parseFacts(answered('host web-2\n'))).toThrow('none of the facts')
+  })
+  test('names who listens on its ports, and none of the thousands of other sockets', async () => {
+    const listeners = [listen(7946), listen(0)]
+    await Promise.all(listeners.map((listener) => once(listener, 'listening')))
+    const text = execFileSync('sh', ['-s'], { input: FACTS_SCRIPT, encoding: 'utf8' })
+    for (const listener of listeners) listener.close()
+    const ports = text.split('\n').filter((line) => line.startsWith('port '))
+    expect(ports).toContainEqual(expect.stringMatching(/^port tcp +\d+: 0907007F:1F0A /))
+    expect(ports.filter((line) => !/:(1F0A|12B5) .* (0A|07) /.test(line))).toEqual([])
+    const answer = { text, asked_at_ms: Date.now(), answered_at_ms: Date.now() }
+    expect(parseFacts(answer).taken_ports).toContain(7946)
   })
   test('is what this machine says through its own shell', () => {
     const asked_at_ms = Date.now()
