@@ -35,6 +35,7 @@ export const CLIENT_VERBS: readonly Verb[] = [
   { name: 'env', summary: 'variables of an app', load: () => import('./client/verbs/env.ts') },
   { name: 'db', summary: 'databases', load: () => import('./client/verbs/db.ts') },
   { name: 'domains', summary: 'domains of apps', load: () => import('./client/verbs/domains.ts') },
+  { name: 'nodes', summary: 'servers that run apps', load: () => import('./client/verbs/nodes.ts') },
   { name: 'plan', summary: 'what apply would change', load: () => import('./client/verbs/plan.ts') },
   {
     name: 'apply',

@@ -42,14 +42,21 @@ export type Api = { [V in Verb]: 0 extends 1 & paths ? UntypedCall : Call<V> }
 export class ApiFault extends CommandError {
   readonly status: number
   readonly code: string
-  constructor(status: number, code: string, message: string) {
+  /** What is wrong with each field, or what speaks against the call. */
+  readonly details: readonly Detail[]
+  constructor(status: number, code: string, message: string, details: readonly Detail[] = []) {
     super(message, exitCodeOf(status))
     this.status = status
     this.code = code
+    this.details = details
   }
 }
+interface Detail {
+  path: string
+  message: string
+}
 
-function errorIn(text: string): { code?: string; message?: string } {
+function errorIn(text: string): { code?: string; message?: string; details?: Detail[] } {
   try {
     return (JSON.parse(text) as { error?: object } | null)?.error ?? {}
   } catch {
@@ -83,11 +90,11 @@ function strangerWords(name: string, { api_key, token, url }: Context): string {
 
 function faultOf({ status, text, location }: Refusal, name: string, context: Context): ApiFault {
   const { url } = context
-  const { code = 'UNKNOWN', message = wordsOf(status, location, url) } = errorIn(text)
+  const { code = 'UNKNOWN', message = wordsOf(status, location, url), details } = errorIn(text)
   if (code === 'UNAUTHORIZED') return new ApiFault(401, code, strangerWords(name, context))
   if (code === 'PASSWORD_CHANGE_REQUIRED')
     return new ApiFault(403, code, `${message} portreeve login does that.`)
-  return new ApiFault(status, code, message)
+  return new ApiFault(status, code, message, details)
 }
 
 /** Headers that say who calls. */

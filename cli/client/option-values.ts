@@ -13,3 +13,10 @@ export function pointInTime(text: string): string {
     throw new InvalidArgumentError('It takes a time, such as 2026-11-22T08:00:00Z.')
   return at.toISOString()
 }
+
+/** The value of an option that is a TCP port. */
+export function port(text: string): number {
+  const number = wholeNumber(text)
+  if (number < 1 || number > 65_535) throw new InvalidArgumentError('It takes a number from 1 to 65535.')
+  return number
+}

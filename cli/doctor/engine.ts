@@ -9,7 +9,8 @@ import { edgeName } from '#server/platform/ingress/edge-name'
 import { EDGE_IMAGE } from '#server/platform/ingress/image'
 import { findPortOwner } from '#server/platform/ingress/port-owner'
 import { faultOfEdge } from '#server/platform/ingress/version'
-import { type Check, fault, type Finding, note, ok, type Patient, reasonOf, sizeOf } from './finding.ts'
+import { sizeOf } from '../sizes.ts'
+import { type Check, fault, type Finding, note, ok, type Patient, reasonOf } from './finding.ts'
 
 interface Info {
   Name?: string

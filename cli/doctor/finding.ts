@@ -37,10 +37,4 @@ export const fault = (says: string, remedy: string): Finding => ({ state: 'fault
 /** No check takes longer, whatever it asks. */
 export const DEADLINE_MS = 10_000
 
-/** Bytes for people. */
-export function sizeOf(bytes: number): string {
-  const mib = bytes / 1024 ** 2
-  return mib < 1024 ? `${Math.max(0, Math.floor(mib))} MiB` : `${(mib / 1024).toFixed(1)} GiB`
-}
-
 export const reasonOf = (error: unknown): string => (error instanceof Error ? error.message : String(error))

@@ -6,7 +6,8 @@ import { run } from '#server/kernel/process'
 import { createSecrets, loadMasterKey } from '#server/kernel/secrets'
 import { unknownSettings } from '#server/kernel/unknown-settings'
 import { checkNode } from '#server/start/open-kernel'
-import { type Check, fault, note, ok, reasonOf, sizeOf } from './finding.ts'
+import { sizeOf } from '../sizes.ts'
+import { type Check, fault, note, ok, reasonOf } from './finding.ts'
 
 const OTHERS = 0o077
 /** Below this a build or a backup soon fails. */

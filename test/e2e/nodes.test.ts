@@ -13,6 +13,7 @@ import { ROOT } from '#test/support/routes'
 const PORT = 8400
 const EDGE_PORT = 8480
 const EDGE_IMAGE = 'haproxy:3.0-trixie'
+const CLIENT = join(ROOT, '.output/portreeve-client.mjs')
 const ENTRY = process.env.PORTREEVE_ENTRY ?? join(ROOT, '.output/server/index.mjs')
 
 describe.skipIf(!canStartEngine)('a second server', () => {
@@ -35,6 +36,19 @@ describe.skipIf(!canStartEngine)('a second server', () => {
     const sent = body === undefined ? [] : ['-d', JSON.stringify(body)]
     const { status, text } = await curl('-X', method, ...headers, ...sent, `http://127.0.0.1:${PORT}${path}`)
     return { status, body: text.startsWith('{') ? JSON.parse(text) : text }
+  }
+  /** The client as an administrator calls it beside Portreeve. */
+  async function client(...args: string[]) {
+    const environment = [
+      `PORTREEVE_URL=http://127.0.0.1:${PORT}`,
+      `PORTREEVE_TOKEN=${token}`,
+      'HOME=/nowhere',
+    ]
+    const inside = ['nsenter', `--net=/run/netns/${machines.manager.name}`, 'env', ...environment]
+    const { exit_code, stdout, stderr } = await run([...inside, process.execPath, CLIENT, ...args], {
+      cwd: '/',
+    })
+    return { exit_code, stdout, stderr }
   }
   const visit = async (app: string) =>
     (await curl('-H', `host: ${app}.apps.test`, `http://127.0.0.1:${EDGE_PORT}/`)).text.trim()
@@ -111,13 +125,22 @@ describe.skipIf(!canStartEngine)('a second server', () => {
     const project = (await call('GET', '/api/projects')).body.data[0].id
     const { address, private_key } = machines.target
     const key = await call('POST', '/api/ssh-keys', { project_id: project, name: 'servers', private_key })
-    const asked = { address, ssh_key_id: key.body.data.id }
-    const unknown = await call('POST', '/api/nodes', asked)
+    expect(key.status).toBe(201)
+    const unknown = await call('POST', '/api/nodes', { address, ssh_key_id: key.body.data.id })
     expect(unknown.status).toBe(409)
     expect(unknown.body.error.details).toContainEqual({ path: 'host_key', message: machines.host_key })
-    const added = await call('POST', '/api/nodes', { ...asked, host_key: machines.host_key })
-    expect(added.status).toBe(201)
-    node_id = added.body.data.id
+    expect(await client('nodes', 'add', address)).toMatchObject({
+      exit_code: 5,
+      stderr: expect.stringContaining(`shows the key ${machines.host_key}. Compare it, then say --host-key.`),
+    })
+    const added = await client('nodes', 'add', address, '--host-key', machines.host_key)
+    expect([added.exit_code, added.stderr]).toEqual([0, ''])
+    expect(added.stdout).toMatch(/^\S+ has joined, and takes work\.\n$/)
+    const [name] = added.stdout.split(' ')
+    expect((await client('nodes')).stdout).toMatch(
+      new RegExp(`^NAME .*\\n\\S+ +ready .*\\n${name} +ready +${address} +0 +\\S+ (MiB|GiB) of`),
+    )
+    node_id = JSON.parse((await client('nodes', 'show', name!, '--json')).stdout).id
     await eventually('the server ready', async () => ((await node()).state === 'ready' ? true : undefined))
   })
   it('runs what is placed on it, which the edge serves', async () => {
@@ -135,10 +158,11 @@ describe.skipIf(!canStartEngine)('a second server', () => {
       while (!is_over) seen.add(await visit('there'))
     })()
     await call('PUT', `/api/apps/${apps.there}`, { node_id: null })
-    await call('POST', `/api/nodes/${node_id}/drain`, {})
+    expect((await client('nodes', 'drain', node_id)).stdout).toContain('takes no more work')
     await eventually('the server empty', async () => ((await runningThere()).length === 0 ? true : undefined))
     expect(await places('there')).not.toContain(node_id)
-    await call('POST', `/api/nodes/${node_id}/activate`, {})
+    expect((await client('nodes')).stdout).toContain(' drained ')
+    expect((await client('nodes', 'activate', node_id)).stdout).toContain('takes work again')
     await call('PUT', `/api/apps/${apps.there}`, { node_id })
     await call('POST', `/api/apps/${apps.there}/deploy`, {})
     await eventually('the app back', async () =>
@@ -161,7 +185,9 @@ describe.skipIf(!canStartEngine)('a second server', () => {
     await eventually('the server empty', async () => ((await runningThere()).length === 0 ? true : undefined))
   })
   it('leaves nothing behind when it is removed', async () => {
-    expect((await call('DELETE', `/api/nodes/${node_id}`)).status).toBe(200)
+    expect((await client('nodes', 'remove', node_id)).exit_code).toBe(2)
+    expect((await client('nodes', 'remove', node_id, '--yes')).exit_code).toBe(0)
+    expect((await client('nodes', 'show', 'elsewhere')).exit_code).toBe(3)
     await eventually('the server gone', async () =>
       (await call('GET', `/api/nodes/${node_id}`)).status === 404 ? true : undefined,
     )
