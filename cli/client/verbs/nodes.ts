@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { sizeOf } from '../../sizes.ts'
-import { CommandError } from '../../terminal.ts'
+import { CommandError, createProgress } from '../../terminal.ts'
 import { ApiFault, dataOf, type Schemas } from '../api.ts'
 import { all } from '../apps.ts'
 import { defineClientVerb } from '../client-verb.ts'
@@ -116,9 +116,12 @@ async function approved(fault: unknown): Promise<string> {
 }
 
 /** Waits until a server has joined; throws with the reason where it could not. */
-async function joined({ api }: Session, id: string): Promise<Node> {
+async function joined({ api }: Session, { id, name }: Node): Promise<Node> {
+  const progress = createProgress(process.stderr)
   for (;;) {
+    progress.show(`${name} is joining. It may need its container engine first.`)
     const { data } = await dataOf(api.GET('/api/nodes/{id}', { params: { path: { id } } }))
+    if (data.state !== 'joining') progress.end()
     if (data.state === 'failed')
       throw new CommandError(`The server could not be joined: ${data.last_error}`, EXIT.FAILED)
     if (data.state !== 'joining') return data
@@ -146,7 +149,7 @@ async function add(address: string, options: AddOptions): Promise<void> {
     if (options.hostKey !== undefined) throw fault
     return ask(await approved(fault))
   })
-  const node = await joined(session, data.id)
+  const node = await joined(session, data)
   show(options, node, () => `${node.name} has joined, and takes work.`)
 }
 
