@@ -1,3 +1,4 @@
+import { setTimeout as delay } from 'node:timers/promises'
 import type { Log } from '#server/kernel/log'
 import type { Ingress } from '#server/platform/ingress/ingress'
 import { faultOfEdge } from '#server/platform/ingress/version'
@@ -12,6 +13,25 @@ export interface EdgeWatchdogOptions {
 }
 
 const EVERY_MS = 2_000
+const PATIENCE_MS = 60_000
+
+/**
+ * Resolves once the edge serves, or has not come for a minute: where another program has its ports after a
+ * restart of the machine, backups, cron jobs and databases need none, and a deployment fails with the reason.
+ */
+export async function edgeOrPatience(
+  serves: Promise<void>,
+  signal: AbortSignal,
+  patience_ms = PATIENCE_MS,
+): Promise<void> {
+  const served = new AbortController()
+  const patience = delay(patience_ms, undefined, {
+    ref: false,
+    signal: AbortSignal.any([signal, served.signal]),
+  }).catch(() => undefined)
+  await Promise.race([serves, patience])
+  served.abort()
+}
 
 /**
  * Brings the edge up, trying until it works, and from then on looks whether it still runs: the engine starts

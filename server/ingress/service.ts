@@ -1,7 +1,7 @@
 import type { Base } from '#server/platform/base'
 import { createMeta } from '#server/kernel/meta'
 import { createEdgeWait } from './edge-settled.ts'
-import { watchEdge } from './edge-watchdog.ts'
+import { edgeOrPatience, watchEdge } from './edge-watchdog.ts'
 import { createFrontDoor, type FrontDoor } from './front-door.ts'
 import { createPlatformDomain, type PlatformDomain } from './platform-domain.ts'
 
@@ -18,7 +18,7 @@ export interface IngressService extends PlatformDomain, Pick<FrontDoor, 'cameIn'
    * Resolves once the edge obeys everything that was asked for so far, or after two seconds. Never rejects.
    */
   settled(): Promise<void>
-  /** Brings the edge up, keeps it up, and starts background work once it serves for the first time. */
+  /** Brings the edge up, keeps it up, and starts background work once it serves, or has not come for a minute. */
   start(): void
   stop(): void
 }
@@ -51,7 +51,7 @@ export function createIngressService(
     ]),
     start() {
       front_door.applySoon()
-      void watchEdge({
+      const serves = watchEdge({
         ingress,
         log,
         async apply() {
@@ -59,7 +59,8 @@ export function createIngressService(
           await use.deployments.reconciler.applyEdge()
         },
         signal: stopping.signal,
-      }).then(() => {
+      })
+      void edgeOrPatience(serves, stopping.signal).then(() => {
         if (!stopping.signal.aborted) jobs.start()
       })
     },

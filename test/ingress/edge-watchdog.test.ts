@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, it } from 'vitest'
-import { watchEdge } from '#server/ingress/edge-watchdog'
+import { edgeOrPatience, watchEdge } from '#server/ingress/edge-watchdog'
 import { createLog } from '#server/kernel/log'
 import { IngressError } from '#server/platform/ingress/ingress'
 
@@ -61,4 +61,13 @@ it('an edge that serves is up, whether or not it tells its version', async () =>
     apply: async () => undefined,
   })
   expect(asked.ensured).toBe(1)
+})
+
+it('work that needs no edge begins without one that does not come, and at once with one that does', async () => {
+  const never = new Promise<void>(() => undefined)
+  await edgeOrPatience(never, stopping.signal, 1)
+  await edgeOrPatience(Promise.resolve(), stopping.signal, 2 ** 30)
+  const stopped = edgeOrPatience(never, stopping.signal, 2 ** 30)
+  stopping.abort()
+  await stopped
 })
