@@ -30,6 +30,13 @@ export interface Placed {
 /** Pull requests of strangers that wait for one app; what waits is in no limit of previews. */
 const MOST_WAITING = 100
 
+/**
+ * Whether a pull request of a fork only has the number of a preview of the repository's own code: one that somebody
+ * made under it, or that was made for an earlier repository. Its volumes and copies are not for strangers.
+ */
+export const isOfOthers = (row: PreviewRow, ask: { is_fork: boolean }): boolean =>
+  ask.is_fork && row.is_fork === 0
+
 /** Makes previews and brings them to newer commits, each in the transaction of the caller. */
 export function createPlacement(context: PreviewContext) {
   const { clock, jobs, repository, settings, ports, change, advance, note } = context
@@ -164,6 +171,10 @@ export function createPlacement(context: PreviewContext) {
       change(existing.id, { revival: JSON.stringify(ask) })
       return nothing('The preview is being removed; it is made anew after that.')
     }
+    if (existing && isOfOthers(existing, ask))
+      return nothing(
+        `The preview of that number shows ${existing.branch} of the repository itself, and a fork does not take its place. Remove it to have one of the fork.`,
+      )
     if (existing && trigger === 'push' && isKnown(existing, ask.commit))
       return nothing('This commit is in the preview already.')
     ports.checkGitUrl(ask.git_url)

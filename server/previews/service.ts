@@ -4,7 +4,7 @@ import { ApiError, conflict, notFound } from '#server/kernel/errors'
 import { limits, paged, type Paging } from '#server/kernel/schemas'
 import type { PreviewContext, PreviewedApp } from './context.ts'
 import { createFollowing } from './following.ts'
-import { createPlacement, type Placed, type PreviewAsk } from './placement.ts'
+import { createPlacement, isOfOthers, type Placed, type PreviewAsk } from './placement.ts'
 import { PREPARE_KIND, prepareJob } from './prepare-job.ts'
 import { REMOVE_KIND, type RemovePayload, removeJob } from './remove-job.ts'
 import type { PreviewRow } from './repository.ts'
@@ -13,6 +13,8 @@ import { viewOf } from './view.ts'
 
 /** What a forge told of a pull request. */
 export type PullRequest = Omit<PreviewAsk, 'source' | 'commit'> & { commit: string }
+/** What is told of one whose preview ends. */
+export type EndedPullRequest = Pick<PreviewAsk, 'number' | 'is_fork'>
 /** What became of it. */
 export type PullRequestResult = Pick<Placed, 'deployment_ids' | 'reason'> & { is_done: boolean }
 
@@ -204,17 +206,18 @@ export function createPreviews(context: PreviewContext) {
         rest.deployment_ids.length > 0 || row?.waiting_sha === ask.commit || rest.reason === null
       return { ...rest, is_done }
     },
-    closed(app_id: string, number: number, is_merged: boolean): PullRequestResult {
-      const row = repository.byNumber(app_id, number)
-      if (!row) return { is_done: false, deployment_ids: [], reason: 'The pull request has no preview.' }
+    closed(app_id: string, ask: EndedPullRequest, is_merged: boolean): PullRequestResult {
+      const row = repository.byNumber(app_id, ask.number)
+      if (!row || isOfOthers(row, ask))
+        return { is_done: false, deployment_ids: [], reason: 'The pull request has no preview.' }
       const reason = `The pull request was ${is_merged ? 'merged' : 'closed'}.`
       remove(change(row.id, { revival: null }), reason)
       return { is_done: true, deployment_ids: [], reason }
     },
     /** A pull request is for another branch than that of the app by now; undefined where no preview shows it. */
-    aimedElsewhere(app_id: string, number: number, branch: string): PullRequestResult | undefined {
-      const row = repository.byNumber(app_id, number)
-      if (row?.source !== 'pull_request') return undefined
+    aimedElsewhere(app_id: string, ask: EndedPullRequest, branch: string): PullRequestResult | undefined {
+      const row = repository.byNumber(app_id, ask.number)
+      if (row?.source !== 'pull_request' || isOfOthers(row, ask)) return undefined
       const reason = `The pull request is for ${branch} now.`
       remove(change(row.id, { revival: null }), reason)
       return { is_done: true, deployment_ids: [], reason }

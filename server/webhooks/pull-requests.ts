@@ -1,4 +1,4 @@
-import type { PullRequest, PullRequestResult } from '#server/previews/service'
+import type { EndedPullRequest, PullRequest, PullRequestResult } from '#server/previews/service'
 import type { PullRequestEvent } from './forges/forge.ts'
 import { forgeHost, isSameRepository } from './repository-address.ts'
 
@@ -7,9 +7,9 @@ export type PreviewResult = PullRequestResult
 /** What previews do for hooks, each in the current transaction. */
 export interface PreviewPorts {
   opened(app_id: string, requested: PullRequest): PreviewResult
-  closed(app_id: string, number: number, is_merged: boolean): PreviewResult
+  closed(app_id: string, requested: EndedPullRequest, is_merged: boolean): PreviewResult
   /** Ends what shows a pull request that is for another branch by now; undefined where nothing does. */
-  aimedElsewhere(app_id: string, number: number, branch: string): PreviewResult | undefined
+  aimedElsewhere(app_id: string, requested: EndedPullRequest, branch: string): PreviewResult | undefined
   /** Brings previews that show a branch to a commit of it; answers the deployments. */
   pushed(app_id: string, branch: string, commit: string): string[]
 }
@@ -71,14 +71,14 @@ export function showPullRequest<A extends Candidate>(
   const { aimed, others } = previewAppsFor(candidates, event)
   const nothing = (reason: string): PreviewResult => ({ is_done: false, deployment_ids: [], reason })
   const show = (app: A): PreviewResult => {
-    if (event.action === 'closed') return previews.closed(app.id, event.number, event.is_merged)
+    if (event.action === 'closed') return previews.closed(app.id, event, event.is_merged)
     const asked = pullRequestOf(event, app.git_url!)
     return typeof asked === 'string' ? nothing(asked) : attempt(() => previews.opened(app.id, asked), nothing)
   }
   // First those that end: the place that they take may be that of what begins.
   const results = [
     ...others.flatMap((app) => {
-      const result = previews.aimedElsewhere(app.id, event.number, event.base.branch)
+      const result = previews.aimedElsewhere(app.id, event, event.base.branch)
       return result ? [{ app, result }] : []
     }),
     ...aimed.map((app) => ({ app, result: show(app) })),
