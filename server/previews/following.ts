@@ -1,5 +1,6 @@
 import type { AppStatus } from '#server/apps/schema'
 import type { Failure } from '#server/kernel/jobs/definition'
+import { fullerOf } from './commits.ts'
 import { expiryOf, type PreviewContext } from './context.ts'
 import type { PreviewEvent } from './machine.ts'
 import type { PreviewRow } from './repository.ts'
@@ -38,7 +39,7 @@ export function createFollowing(context: PreviewContext) {
     change(row.id, {
       told,
       last_error,
-      commit_sha: row.commit_sha ?? latest.commit_sha,
+      commit_sha: fullerOf(row.commit_sha, latest.commit_sha),
       ...(outcome === 'live' ? { expires_at: expiryOf(settings.rowOf(row.app_id).ttl_seconds, clock) } : {}),
     })
     const next = advance(row.id, event)

@@ -2,6 +2,7 @@ import type { Trigger } from '#server/deployments/schema'
 import type { Actor } from '#server/kernel/access'
 import { conflict } from '#server/kernel/errors'
 import { newId } from '#server/kernel/ids'
+import { isSameCommit } from './commits.ts'
 import { expiryOf, type PreviewContext, type PreviewedApp } from './context.ts'
 import { previewName } from './names.ts'
 import { PREPARE_KIND, type PreparePayload } from './prepare-job.ts'
@@ -156,9 +157,9 @@ export function createPlacement(context: PreviewContext) {
   /** Whether a forge tells once more what is deployed already, as it does with a push and the event of it. */
   const isKnown = (row: PreviewRow, commit: string | null): boolean =>
     commit !== null &&
-    (row.waiting_sha === commit ||
+    (isSameCommit(row.waiting_sha, commit) ||
       (row.waiting_sha === null &&
-        row.commit_sha === commit &&
+        isSameCommit(row.commit_sha, commit) &&
         (row.status === 'building' || row.status === 'running')))
 
   const place = (parent: PreviewedApp, ask: PreviewAsk, trigger: Trigger, actor: Actor): Placed => {

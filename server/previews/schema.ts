@@ -128,7 +128,9 @@ export const Approval = v.strictObject({
   commit: v.optional(
     v.pipe(
       Commit,
-      v.description('The commit that was looked at; 409 when another one waits by now. Default: what waits.'),
+      v.description(
+        'The commit that was looked at; 409 when another one waits by now. Default: what waits. With secrets the whole id is needed where the forge tells its first digits only, as Bitbucket does.',
+      ),
     ),
   ),
   secrets: v.optional(

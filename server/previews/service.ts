@@ -2,6 +2,7 @@ import type { PreviewScope } from '#server/env/release-variables'
 import { type Actor, PLATFORM } from '#server/kernel/access'
 import { ApiError, conflict, notFound } from '#server/kernel/errors'
 import { limits, paged, type Paging } from '#server/kernel/schemas'
+import { approvedOf } from './commits.ts'
 import type { PreviewContext, PreviewedApp } from './context.ts'
 import { createFollowing } from './following.ts'
 import { createPlacement, isOfOthers, type Placed, type PreviewAsk } from './placement.ts'
@@ -148,9 +149,7 @@ export function createPreviews(context: PreviewContext) {
         const row = get(app_id, number)
         if (row.waiting_sha === null || row.status === 'removing')
           throw conflict('This preview has no commit that waits for an approval.')
-        if (commit !== undefined && !row.waiting_sha.startsWith(commit))
-          throw conflict(`Another commit waits by now: ${row.waiting_sha}. Look at that one first.`)
-        const approved = row.waiting_sha
+        const approved = approvedOf(row.waiting_sha, { commit, secrets })
         change(row.id, { approved_by: actor.user_id, approved_at: clock.iso() })
         note(row, 'preview.approved', { commit: approved, secrets }, actor)
         record(actor, row, 'approve', { commit: approved, secrets })

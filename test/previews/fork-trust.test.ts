@@ -156,3 +156,48 @@ describe('private images of the installation and a fork', () => {
     await poll(() => told('pullImage').join().includes(LOGIN))
   })
 })
+
+describe('a commit of which the forge tells the first digits only, as Bitbucket does', () => {
+  const told12 = async () => {
+    const sha = world.api.fakes.git.commit(FORK_URL, 'feature', files('first'))
+    await world.pullRequest('opened', { sha: sha.slice(0, 12), fork: FORK_URL })
+    return sha
+  }
+  const environments = () => told('ensureRelease').filter((text) => text.includes('PORTREEVE_PULL_REQUEST'))
+
+  it('has the secrets that it is approved with, by its whole id', async () => {
+    const sha = await told12()
+    expect((await approve({ commit: sha, secrets: true })).status).toBe(200)
+    await world.idle()
+    expect(await world.preview()).toMatchObject({ status: 'running', commit: sha, has_secrets: true })
+    expect(environments().at(-1)).toContain(CANARY)
+  })
+  it.each(['by what was told of it', 'without a commit'])(
+    'gets none %s: another may begin so',
+    async (how) => {
+      const sha = await told12()
+      const { status, body } = await approve({
+        ...(how === 'without a commit' ? {} : { commit: sha.slice(0, 12) }),
+        secrets: true,
+      })
+      expect([status, body.error.message]).toEqual([409, expect.stringContaining('Give the whole id')])
+      expect(await world.preview()).toMatchObject({ status: 'waiting', has_secrets: false })
+      expect((await approve({ commit: 'f'.repeat(40), secrets: true })).status).toBe(409)
+    },
+  )
+  it('is approved without secrets by what was told, and stays the one that was built first', async () => {
+    const sha = await told12()
+    expect((await approve({ commit: sha.slice(0, 12) })).status).toBe(200)
+    await world.idle()
+    expect(await world.preview()).toMatchObject({ status: 'running', commit: sha, has_secrets: false })
+    expect(environments().join()).not.toContain(CANARY)
+  })
+  it('is deployed once, although its push tells the whole id', async () => {
+    const sha = world.commit('of the team')
+    await world.pullRequest('opened', { number: 13, sha: sha.slice(0, 12) })
+    const { body } = await world.push('feature', sha)
+    expect(body.data.deployment_ids).toEqual([])
+    await world.idle()
+    expect(await world.preview(13)).toMatchObject({ status: 'running', commit: sha })
+  })
+})
