@@ -9,7 +9,7 @@ import { createLog } from '#server/kernel/log'
 import { run } from '#server/kernel/process'
 import { createHostGuard, type HostGuard } from '#server/platform/host-rules/host-guard'
 import { createDial } from '#server/platform/outbound/dial'
-import { startMachines, STRICT_PORT } from '#test/support/cluster-machines'
+import { startMachines, STRICT_PORT, WITH_USERS } from '#test/support/cluster-machines'
 import { BUSYBOX_IMAGE, ensureBusyboxImage } from '#test/support/engine-images'
 import { canStartEngine } from '#test/support/own-engine'
 import { poll } from '#test/support/poll'
@@ -80,7 +80,7 @@ describe.skipIf(!canStartEngine)('a cluster of two servers', () => {
   }
 
   beforeAll(async () => {
-    machines = await startMachines({ 'live-restore': true })
+    machines = await startMachines({ 'live-restore': true }, WITH_USERS)
     await ensureBusyboxImage(machines.manager.docker)
     guard = createHostGuard({
       config: { docker_host: machines.manager.docker_host, allowed_private_hosts: [] },
@@ -129,6 +129,7 @@ describe.skipIf(!canStartEngine)('a cluster of two servers', () => {
   let here: Instance
   let there: Instance
   test('a workload that is placed on the member answers this server by its address', async () => {
+    expect((await machines.worker.docker.info()).SecurityOptions).toContain('name=userns')
     here = await place('shop', 'db', 'local')
     there = await place('shop', 'api', NODE)
     expect(there.node).toBe(NODE)

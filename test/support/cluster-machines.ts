@@ -1,5 +1,5 @@
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process'
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { chmodSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import Docker from 'dockerode'
 import type { NodeTarget } from '#server/platform/cluster/cluster'
@@ -50,6 +50,11 @@ function closeLan(): void {
   quietly('ip', 'link', 'del', BRIDGE)
 }
 
+/** Numbers of the users of containers, of a user and a group that are there already. */
+const IDS = 'nobody:700000:65536\nnogroup:700000:65536\n'
+/** As an engine that Portreeve installs is set up. */
+export const WITH_USERS = { 'userns-remap': 'nobody:nogroup' }
+
 const SSHD = (folder: string, address: string, port: number, ...more: string[]): string =>
   [
     `Port ${port}`,
@@ -74,6 +79,8 @@ async function startMachine(
   mkdirSync('/var/tmp', { recursive: true })
   // Not below /tmp, which may be a file system that images cannot be stored on.
   const folder = mkdtempSync('/var/tmp/portreeve-machine-')
+  // Containers with users of their own have to reach what is in it.
+  chmodSync(folder, 0o711)
   const at = (name: string) => join(folder, name)
   const name = `ptm-${process.pid}-${index}`
   const cable = `ptm${process.pid % 100_000}${index}`
@@ -88,6 +95,7 @@ async function startMachine(
   writeFileSync(at('sshd'), SSHD(folder, address, 22))
   writeFileSync(at('strict'), SSHD(folder, address, STRICT_PORT, 'AllowStreamLocalForwarding no'))
   writeFileSync(at('daemon.json'), JSON.stringify({ 'deprecated-key-path': at('key.json'), ...settings }))
+  writeFileSync(at('ids'), IDS)
   mkdirSync(at('run'), { recursive: true })
   const docker_host = `unix://${at('run/docker.sock')}`
   const docker = new Docker({ socketPath: at('run/docker.sock') })
@@ -96,6 +104,7 @@ async function startMachine(
   // this server is at the path that it is called by.
   const setting = has_logins
     ? `mount --bind ${at('run')} /run && mkdir -p /run/sshd /run/lock && [ ! -e ~/.bashrc ] || mount --bind /dev/null ~/.bashrc
+touch /etc/subuid /etc/subgid && mount --bind ${at('ids')} /etc/subuid && mount --bind ${at('ids')} /etc/subgid
 /usr/sbin/sshd -D -f ${at('sshd')} & echo $! > ${at('sshd.pid')}
 /usr/sbin/sshd -D -f ${at('strict')} & echo $! > ${at('strict.pid')}`
     : ''
@@ -148,11 +157,18 @@ done`
   }
 }
 
-/** Two machines in one network, of which the second lets root in over SSH. */
-export async function startMachines(settings: Record<string, unknown> = {}) {
+/**
+ * Two machines in one network, of which the second lets root in over SSH.
+ * @param settings of both engines.
+ * @param of_worker settings of the second one alone.
+ */
+export async function startMachines(
+  settings: Record<string, unknown> = {},
+  of_worker: Record<string, unknown> = {},
+) {
   openLan()
   const manager = await startMachine(1, false, settings)
-  const worker = await startMachine(2, true, settings)
+  const worker = await startMachine(2, true, { ...settings, ...of_worker })
   const target: NodeTarget = {
     address: worker.address,
     port: 22,

@@ -14,7 +14,9 @@ export async function askFacts({ run }: Pick<Session, 'run'>): Promise<FactsAnsw
 }
 
 /** The version of a server's engine and whether it is in a cluster; undefined where none answers. */
-async function engineOf(session: Session): Promise<{ version: string; in_cluster: boolean } | undefined> {
+export async function engineOf(
+  session: Pick<Session, 'openEngine'>,
+): Promise<{ version: string; in_cluster: boolean } | undefined> {
   const connection = createConnection({ open: () => session.openEngine() })
   try {
     const { Version } = await connection.call<{ Version: string }>({ path: '/version' })
@@ -45,36 +47,5 @@ export async function inspectServer(session: Session): Promise<NodeFacts> {
     ...(engine ? { engine_version: engine.version } : {}),
     // They are its engine's own then.
     ...(engine?.in_cluster ? { taken_ports: [] } : {}),
-  }
-}
-
-const INSTALL_MS = 15 * 60_000
-const SETTLE_MS = 60_000
-const PAUSE_MS = 1_000
-
-/** Installs the engine of the system's own packages where none answers. */
-export async function installEngineOn(session: Session, signal: AbortSignal): Promise<void> {
-  if (await engineOf(session)) return
-  const apt = (...args: string[]) =>
-    output(session.run, ['apt-get', '--yes', '--quiet', ...args], {
-      env: { DEBIAN_FRONTEND: 'noninteractive' },
-      timeout_ms: INSTALL_MS,
-      signal,
-    })
-  try {
-    await apt('update')
-    await apt('install', '--no-install-recommends', 'docker.io', 'iptables', 'iproute2')
-  } catch (cause) {
-    const words = cause instanceof Error ? cause.message : String(cause)
-    throw new ClusterError('failed', `The container engine could not be installed: ${words}`, { cause })
-  }
-  await session.run(['systemctl', 'enable', '--now', 'docker'], { cwd: '/', signal })
-  const until = performance.now() + SETTLE_MS
-  while (!(await engineOf(session))) {
-    if (performance.now() > until || signal.aborted)
-      throw new ClusterError('failed', 'The container engine was installed, but does not answer.', {
-        hint: 'Look at journalctl -u docker on that server.',
-      })
-    await new Promise((resolve) => setTimeout(resolve, PAUSE_MS))
   }
 }
