@@ -9,7 +9,8 @@ import { createLog } from '#server/kernel/log'
 import { run } from '#server/kernel/process'
 import { createHostGuard, type HostGuard } from '#server/platform/host-rules/host-guard'
 import { createDial } from '#server/platform/outbound/dial'
-import { startMachines, STRICT_PORT, WITH_USERS } from '#test/support/cluster-machines'
+import { type Machine, startMachines, STRICT_PORT, WITH_USERS } from '#test/support/cluster-machines'
+import { heardIn, inNetwork, tunnelled } from '#test/support/datagrams'
 import { BUSYBOX_IMAGE, ensureBusyboxImage } from '#test/support/engine-images'
 import { canStartEngine } from '#test/support/own-engine'
 import { poll } from '#test/support/poll'
@@ -83,7 +84,8 @@ describe.skipIf(!canStartEngine)('a cluster of two servers', () => {
     machines = await startMachines({ 'live-restore': true }, WITH_USERS)
     await ensureBusyboxImage(machines.manager.docker)
     guard = createHostGuard({
-      config: { docker_host: machines.manager.docker_host, allowed_private_hosts: [] },
+      // As of an operator whose other machines apps may reach.
+      config: { docker_host: machines.manager.docker_host, allowed_private_hosts: ['10.0.0.0/8'] },
       edge_ports: [],
       log: createLog('json', 'error'),
     })
@@ -163,6 +165,52 @@ describe.skipIf(!canStartEngine)('a cluster of two servers', () => {
     expect(await connects('db', 8080)).toBe('yes')
     for (const address of [machines.worker.address, machines.manager.address, '10.216.0.1'])
       expect(await connects(address, 22), address).toBe('')
+  })
+  /** Where packets of a container begin and end. */
+  async function networkOf({ docker }: Machine, { id }: Instance) {
+    const { State, NetworkSettings } = await docker.getContainer(id).inspect()
+    const shared = Object.entries(NetworkSettings.Networks).find(([name]) => name.endsWith('-shared'))![1]
+    return { path: `/proc/${State.Pid}/ns/net`, shared }
+  }
+  test('what a container forges for the ways between servers reaches nobody of another project', async () => {
+    const { manager, worker } = machines
+    const spy = await networkOf(manager, await place('other', 'spy', 'local'))
+    const victim = await networkOf(worker, there)
+    const [, device] = /link\/ether (\S+)/.exec(worker.inside('ip', '-o', 'link', 'show', 'ptr-cluster'))!
+    const shared = await manager.docker.getNetwork('ptr-shop-shared').inspect()
+    const id = Number(shared.Options['com.docker.network.driver.overlay.vxlanid_list'])
+    const forged = {
+      tunnel: tunnelled(0x70_74_72, device!, '10.216.0.1', there.address!),
+      shared: tunnelled(id, victim.shared.MacAddress, '10.208.1.99', victim.shared.IPAddress),
+    }
+    const heard = await heardIn(victim.path, async () => {
+      await inNetwork(spy.path, { to: there.address!, port: 9999, bytes: Buffer.from('plain') })
+      for (const bytes of Object.values(forged))
+        await inNetwork(spy.path, { to: worker.address, port: 4789, bytes })
+    })
+    expect(heard).toEqual([])
+  })
+  test('nothing leaves a container by its address in the network over all servers', async () => {
+    const { manager, worker } = machines
+    for (const machine of [manager, worker]) {
+      const { path, shared } = await networkOf(worker, there)
+      const heard = await heardIn(`/run/netns/${machine.name}`, () =>
+        inNetwork(path, {
+          from: shared.IPAddress,
+          to: machine.address,
+          port: 9999,
+          bytes: Buffer.from('bound'),
+        }),
+      )
+      expect(heard).toEqual([])
+    }
+  })
+  test('ports of the cluster are open to its servers alone, over IPv6 to nobody', () => {
+    const found = machines.manager.inside('ip', '-6', '-o', 'addr', 'show', 'dev', 'eth0')
+    const address = /inet6 (fe80[0-9a-f:]+)/.exec(found)![1]!
+    const script = `timeout 2 bash -c 'exec 3<> /dev/tcp/${address}%eth0/$0' 2> /dev/null && echo open; true`
+    for (const port of ['2377', '7946'])
+      expect(machines.worker.inside('bash', '-c', script.replace('$0', port)), port).toBe('')
   })
   test('its log, measures, commands and events are those of any other instance', async () => {
     const lines: string[] = []

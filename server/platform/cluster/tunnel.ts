@@ -1,6 +1,8 @@
 import type { Run } from '#server/kernel/process'
 import { type Chain, type Chains, PREFIX } from '#server/platform/host-rules/chains'
+import { CONTAINER_BRIDGES } from '#server/platform/host-rules/isolation-rules'
 import { output } from './remote-run.ts'
+import { SHARED_NETWORKS } from './swarm.ts'
 import {
   changesOf,
   DEVICE,
@@ -45,33 +47,69 @@ async function ensureWays({ run }: Side, inner: string, others: readonly TunnelM
   await batch(run, 'ip', changes.ip)
 }
 
-/** Ports of the cluster are for its servers alone. */
-function portChains(peers: readonly string[]): Chain[] {
-  const rules = ['-i lo -j RETURN', ...peers.map((peer) => `-s ${peer}/32 -j RETURN`), '-j DROP']
-  const chain = (protocol: 'tcp' | 'udp', ports: readonly number[]): Chain => ({
+const PORTS = [
+  ['tcp', [MANAGER_PORT, GOSSIP_PORT]],
+  ['udp', [GOSSIP_PORT, VXLAN_PORT]],
+] as const
+
+/**
+ * Ports of the cluster are for its servers alone. A container leaves its machine by the address of that, and would be
+ * taken for it: what it forges into the tunnel or a network of others would be believed there.
+ */
+function portChains(family: Chain['family'], peers: readonly string[]): Chain[] {
+  return PORTS.flatMap(([protocol, ports]) => {
+    const name = `${PREFIX}CLUSTER-${protocol.toUpperCase()}`
+    const match = ['-p', protocol, '-m', 'multiport', '--dports', ports.join(',')]
+    const let_in = peers.map((peer) => `-s ${peer}/32 -j RETURN`)
+    const rules = ['-i lo -j RETURN', ...let_in, '-j DROP']
+    const away = peers.map((peer) => `-d ${peer}/32 -j DROP`)
+    return [
+      { family, name, parent: 'INPUT', match, rules },
+      // Servers reach each other over IPv4 alone, and what their engines listen on is both.
+      ...(family === 4 ? [{ family, name: `${name}-AWAY`, parent: 'DOCKER-USER', match, rules: away }] : []),
+    ]
+  })
+}
+
+/**
+ * What comes out of the tunnel and what goes into it. Containers have an address in their project's network over all
+ * servers besides, which no rule about their own networks knows: nothing leaves a bridge by that.
+ */
+function tunnelChains(
+  input: readonly string[],
+  forward: readonly string[],
+  away: readonly string[],
+): Chain[] {
+  const chain = (name: string, parent: string, match: string[], rules: readonly string[]): Chain => ({
     family: 4,
-    name: `${PREFIX}CLUSTER-${protocol.toUpperCase()}`,
-    parent: 'INPUT',
-    match: ['-p', protocol, '-m', 'multiport', '--dports', ports.join(',')],
+    name: `${PREFIX}CLUSTER-${name}`,
+    parent,
+    match,
     rules,
   })
-  return [chain('tcp', [MANAGER_PORT, GOSSIP_PORT]), chain('udp', [GOSSIP_PORT, VXLAN_PORT])]
+  const shared = ['-s', SHARED_NETWORKS, '-i', CONTAINER_BRIDGES]
+  return [
+    chain('IN', 'INPUT', ['-i', DEVICE], input),
+    chain('FWD', 'DOCKER-USER', ['-i', DEVICE], forward),
+    chain('AWAY', 'DOCKER-USER', ['-o', DEVICE], away),
+    chain('SHARED-IN', 'INPUT', shared, ['-j DROP']),
+    chain('SHARED-FWD', 'DOCKER-USER', shared, ['-j DROP']),
+  ]
 }
-/** What comes out of the tunnel, by where it goes. */
-const tunnelChains = (input: readonly string[], forward: readonly string[]): Chain[] => [
-  { family: 4, name: `${PREFIX}CLUSTER-IN`, parent: 'INPUT', match: ['-i', DEVICE], rules: input },
-  { family: 4, name: `${PREFIX}CLUSTER-FWD`, parent: 'DOCKER-USER', match: ['-i', DEVICE], rules: forward },
-]
 
 async function ensureChains({ chains }: Side, desired: readonly Chain[]): Promise<void> {
-  for (const chain of desired) await chains.ensure(chain)
+  for (const chain of desired) if (chains.has(chain.family)) await chains.ensure(chain)
 }
 
 /** This server reaches containers of members; nothing of theirs begins anything here. */
 export async function ensureManagerEnd(side: Side, members: readonly TunnelMember[]): Promise<void> {
   await ensureChains(side, [
-    ...portChains(members.map(({ address }) => address)),
-    ...tunnelChains([STANDING, '-j DROP'], ['-j DROP']),
+    ...portChains(
+      4,
+      members.map(({ address }) => address),
+    ),
+    ...portChains(6, []),
+    ...tunnelChains([STANDING, '-j DROP'], ['-j DROP'], ['-j DROP']),
   ])
   await ensureWays(side, MANAGER_INNER, members)
 }
@@ -95,8 +133,9 @@ export async function ensureMemberEnd(
   { manager_address, peers }: { manager_address: string; peers: readonly string[] },
 ): Promise<void> {
   await ensureChains(side, [
-    ...portChains([manager_address, ...peers]),
-    ...tunnelChains(['-j DROP'], [`-s ${MANAGER_INNER}/32 -j ACCEPT`, '-j DROP']),
+    ...portChains(4, [manager_address, ...peers]),
+    ...portChains(6, []),
+    ...tunnelChains(['-j DROP'], [`-s ${MANAGER_INNER}/32 -j ACCEPT`, '-j DROP'], [STANDING, '-j DROP']),
   ])
   await ensureWays(side, own.inner, [{ address: manager_address, inner: MANAGER_INNER, subnets: [] }])
   // Engines from version 28 on drop in this table what comes to a container from elsewhere than its bridge.
@@ -108,5 +147,8 @@ export async function ensureMemberEnd(
 export async function removeEnd({ run, chains }: Side): Promise<void> {
   await run(['ip', 'link', 'del', DEVICE], { cwd: '/' })
   await run(rawRule('-D'), { cwd: '/' })
-  for (const name of await chains.names(4, `${PREFIX}CLUSTER-`)) await chains.remove(4, name)
+  for (const family of [4, 6] as const) {
+    if (!chains.has(family)) continue
+    for (const name of await chains.names(family, `${PREFIX}CLUSTER-`)) await chains.remove(family, name)
+  }
 }
