@@ -1,4 +1,5 @@
 import { text } from 'node:stream/consumers'
+import type Docker from 'dockerode'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { Cluster, Member } from '#server/platform/cluster/cluster'
 import { createCluster } from '#server/platform/cluster/create'
@@ -211,6 +212,37 @@ describe.skipIf(!canStartEngine)('a cluster of two servers', () => {
     const script = `timeout 2 bash -c 'exec 3<> /dev/tcp/${address}%eth0/$0' 2> /dev/null && echo open; true`
     for (const port of ['2377', '7946'])
       expect(machines.worker.inside('bash', '-c', script.replace('$0', port)), port).toBe('')
+  })
+  test('what a member says of its networks leads nothing to it that is elsewhere', async () => {
+    const { manager, worker } = machines
+    const mine = await manager.docker.getNetwork('ptr-shop').inspect()
+    const model = await worker.docker.getContainer(there.id).inspect()
+    const said: Docker.Network[] = []
+    for (const Subnet of [mine.IPAM!.Config![0]!.Subnet!, '203.0.113.0/24'])
+      said.push(
+        await worker.docker.createNetwork({
+          Name: `said-${said.length}`,
+          Labels: mine.Labels!,
+          IPAM: { Config: [{ Subnet }] },
+        }),
+      )
+    const fake = await worker.docker.createContainer({
+      name: 'rel_fake_it-0',
+      Image: model.Image,
+      Cmd: ['sleep', '600'],
+      Labels: { ...model.Config.Labels, 'portreeve.release': 'rel_fake_it' },
+      HostConfig: { NetworkMode: 'said-0' },
+    })
+    await fake.start()
+    await place('shop', 'more', NODE)
+    expect(await fromManager(here.address!)).toBe('db')
+    expect(manager.inside('ip', '-4', 'route')).not.toContain('203.0.113.')
+    const [found] = await engine.instances({ release_id: 'rel_fake_it' })
+    expect(found).toMatchObject({ node: NODE, state: 'running' })
+    expect(found!.address).toBeUndefined()
+    await fake.remove({ force: true })
+    for (const network of said) await network.remove()
+    await engine.removeRelease('rel_shop_more', 0)
   })
   test('its log, measures, commands and events are those of any other instance', async () => {
     const lines: string[] = []

@@ -5,7 +5,7 @@ import type { EngineMember } from './engine-member.ts'
 import { parseReading } from './facts.ts'
 import { askFacts, inspectServer } from './inspect.ts'
 import { installEngineOn } from './install-engine.ts'
-import type { Link } from './link.ts'
+import { engineOf, type Link } from './link.ts'
 import { createMembers, type Members, type MembersOptions } from './members.ts'
 import { createMembership } from './membership.ts'
 import { openSession, type Session } from './session.ts'
@@ -33,7 +33,7 @@ function engineMembers(members: Members) {
   return {
     list: (): EngineMember[] =>
       members.list().map((link) => {
-        const made = known.get(link) ?? { id: link.member.id, engine: link.engine, isUp: link.isUp }
+        const made = known.get(link) ?? { id: link.member.id, engine: engineOf(link), isUp: link.isUp }
         known.set(link, made)
         linkOf.set(made, link)
         return made

@@ -1,10 +1,9 @@
 import { type Connection, createConnection } from '#server/platform/engine/connection'
 import { createDockerEngine } from '#server/platform/engine/docker'
-import { type Engine, EngineError } from '#server/platform/engine/engine'
-import { parseRange, type Range } from '#server/platform/engine/subnets'
+import { type Engine, EngineError, type Instance } from '#server/platform/engine/engine'
+import { formatAddress, overlaps, parseRange, type Range } from '#server/platform/engine/subnets'
 import { createLabelScope } from '#server/platform/engine/labels'
-import { type NetworkInfo, subnetsOf } from '#server/platform/engine/networks'
-import { formatAddress } from '#server/platform/engine/subnets'
+import { isOurRange, type NetworkInfo, subnetsOf } from '#server/platform/engine/networks'
 import { parseAddress } from '#server/platform/outbound/addresses'
 import type { Dial } from '#server/platform/outbound/outbound'
 import { ClusterError, type Member } from './cluster.ts'
@@ -18,7 +17,7 @@ export interface LinkOptions {
   member: Member
   installation: string
   layer_bytes: number | undefined
-  /** Ranges that other servers of the cluster use. */
+  /** Ranges that this server and the other ones of the cluster use. */
   takenRanges(): Promise<readonly Range[]>
   /** Makes a server ready to run something, each time that it was logged in to anew. */
   furnish(link: Link, session: Session): Promise<void>
@@ -37,7 +36,10 @@ export interface Link {
   isUp(): boolean
   /** Where it was reached, or is said to be. */
   address(): string | undefined
-  /** Subnets of our networks on it; undefined until it was asked. */
+  /**
+   * Subnets of our networks on it; undefined until it was asked. What is led to it is decided by what it says: never what
+   * is elsewhere already, and nothing that no network of ours can be.
+   */
   subnets(): readonly string[] | undefined
   /** Asks it for them; answers whether they are others than before. */
   readSubnets(): Promise<boolean>
@@ -120,9 +122,11 @@ export function createLink(options: LinkOptions): Link {
         query: { filters: JSON.stringify({ driver: ['bridge'], label: scope.filter({}) }) },
         deadline_ms: LIST_MS,
       })
+      const taken = await options.takenRanges()
       const before = subnets?.join()
       subnets = networks
         .flatMap(subnetsOf)
+        .filter((range) => isOurRange(range) && !taken.some((other) => overlaps(range, other)))
         .map(({ first, prefix }) => `${formatAddress(first)}/${prefix}`)
         .sort()
       return subnets.join() !== before
@@ -164,3 +168,21 @@ export function createLink(options: LinkOptions): Link {
 
 /** Subnets of a member as ranges. */
 export const rangesOf = (link: Pick<Link, 'subnets'>): Range[] => (link.subnets() ?? []).map(parseRange)
+
+/** Its engine, whose instances are said to be at no address that is not led to it. */
+export function engineOf(link: Link): Engine {
+  async function reachable(found: readonly Instance[]): Promise<Instance[]> {
+    if (!link.subnets()) await link.readSubnets()
+    const ranges = rangesOf(link)
+    return found.map(({ address, ...instance }) =>
+      address !== undefined && ranges.some((range) => overlaps(range, parseRange(address)))
+        ? { ...instance, address }
+        : instance,
+    )
+  }
+  return {
+    ...link.engine,
+    instances: async (filter) => reachable(await link.engine.instances(filter)),
+    ensureRelease: async (workload, signal) => reachable(await link.engine.ensureRelease(workload, signal)),
+  }
+}

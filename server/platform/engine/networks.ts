@@ -23,6 +23,13 @@ const PROJECTS: Slots = { first: POOL.first, prefix: 22, count: 448 }
 /** 512 networks of previews, of 126 each: eleven apps may have more previews than there is room for projects. */
 const PREVIEWS: Slots = { first: parseAddress('10.207.0.0'), prefix: 25, count: 512 }
 
+/** Whether a range can be that of a network of ours. */
+export const isOurRange = (range: Range): boolean =>
+  Number.isInteger(range.first) &&
+  Number.isInteger(range.prefix) &&
+  range.prefix >= PROJECTS.prefix &&
+  overlaps(range, POOL)
+
 export interface NetworkInfo {
   Id: string
   Name: string
