@@ -133,7 +133,7 @@ function joinJob(context: NodeContext, members: Members): JobDefinition<NodePayl
           await clusterOf(context).join(memberOf(payload), signal)
         },
         async undo({ payload, signal }) {
-          await clusterOf(context).leave(memberOf(payload), signal)
+          await clusterOf(context).leave(memberOf(payload), signal, { is_given_up: true })
           db.tx(() => context.repository.update({ ...added(context, payload.node_id), joined_at: null }))
         },
       },

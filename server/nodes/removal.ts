@@ -102,10 +102,10 @@ function removalJob(
         name: 'leave',
         pool: 'cluster',
         timeout_ms: 5 * MINUTE_MS,
-        async run({ payload: { node_id }, signal, skip }) {
+        async run({ payload: { node_id, force }, signal, skip }) {
           const row = context.get(node_id) as AddedRow
           if (row.joined_at === null) return skip()
-          await clusterOf(context).leave(members.memberOf(row), signal)
+          await clusterOf(context).leave(members.memberOf(row), signal, { is_given_up: force })
         },
       },
     ],

@@ -179,7 +179,7 @@ describe.skipIf(!canStartEngine)('a cluster of two servers', () => {
     const victim = await networkOf(worker, there)
     const [, device] = /link\/ether (\S+)/.exec(worker.inside('ip', '-o', 'link', 'show', 'ptr-cluster'))!
     const shared = await manager.docker.getNetwork('ptr-shop-shared').inspect()
-    const id = Number(shared.Options['com.docker.network.driver.overlay.vxlanid_list'])
+    const id = Number(shared.Options!['com.docker.network.driver.overlay.vxlanid_list'])
     const forged = {
       tunnel: tunnelled(0x70_74_72, device!, '10.216.0.1', there.address!),
       shared: tunnelled(id, victim.shared.MacAddress, '10.208.1.99', victim.shared.IPAddress),
@@ -329,5 +329,27 @@ describe.skipIf(!canStartEngine)('a cluster of two servers', () => {
     ])
     expect(machines.worker.inside('iptables', '-S')).not.toContain('PTR-')
     expect(await fromManager(stays.address!)).toBe('stays')
+  })
+
+  test('one whose engine answers nobody stays a member until it is given up', async () => {
+    const { manager, worker } = machines
+    await cluster.join(member, never)
+    cluster.use([member])
+    worker.setAnswering(false)
+    await expect(cluster.leave(member, never)).rejects.toMatchObject({ code: 'unavailable' })
+    cluster.use([member])
+    worker.setAnswering(true)
+    await poll(() =>
+      cluster.read(NODE).then(
+        () => true,
+        () => false,
+      ),
+    )
+    worker.setAnswering(false)
+    await cluster.leave(member, never, { is_given_up: true })
+    worker.setAnswering(true)
+    const { Swarm } = (await manager.docker.info()) as { Swarm: { LocalNodeState: string } }
+    expect(Swarm.LocalNodeState).toBe('inactive')
+    expect(manager.inside('ip', '-o', 'link')).not.toContain('ptr-cluster')
   })
 })

@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { ClusterError } from '#server/platform/cluster/cluster'
 import { createTestApi, type TestApi } from '#test/support/api'
 import { type AddedServer, joinServer, liveApp, lose, nodeEvents, nodesOf } from './harness.ts'
 
@@ -189,6 +190,8 @@ describe('removing a server', () => {
       409,
       expect.stringContaining('does not answer. Remove it with force=true'),
     ])
+    // Its SSH server may answer where its engine does not.
+    api.fakes.cluster.failNext('leave', new ClusterError('failed', 'The container engine does not answer.'))
     await remove('?force=true')
     await api.services.nodes.watch()
     await api.services.jobs.idle()

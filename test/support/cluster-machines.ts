@@ -16,6 +16,8 @@ export interface Machine {
   inside(...argv: string[]): string
   /** Cuts its cable, or puts it back. */
   setReachable(is_reachable: boolean): void
+  /** Has its engine answer nobody, though it runs, or answer again. */
+  setAnswering(does_answer: boolean): void
   /** Ends its engine and starts it again. */
   restartEngine(): Promise<void>
   close(): Promise<void>
@@ -136,6 +138,7 @@ done`
     docker,
     inside: (...argv) => sh('nsenter', `--net=/run/netns/${name}`, ...argv),
     setReachable: (is_reachable) => void sh('ip', 'link', 'set', cable, is_reachable ? 'up' : 'down'),
+    setAnswering: (does_answer) => void process.kill(enginePid(), does_answer ? 'SIGCONT' : 'SIGSTOP'),
     async restartEngine() {
       process.kill(enginePid(), 'SIGKILL')
       await poll(async () => !(await answers()))

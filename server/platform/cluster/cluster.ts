@@ -14,9 +14,10 @@ export interface Cluster {
   join(node: Member, signal: AbortSignal): Promise<void>
   /**
    * Takes a server out: its containers of ours are removed, it leaves, and this server forgets it. One that does not
-   * answer is forgotten all the same. With the last one nothing of a cluster is left on this server.
+   * answer is forgotten all the same, and one that is given up also where its engine does not, or refuses. With the last
+   * one nothing of a cluster is left on this server.
    */
-  leave(node: Member, signal: AbortSignal): Promise<void>
+  leave(node: Member, signal: AbortSignal, options?: { is_given_up?: boolean }): Promise<void>
   /** Which members there are, in place of those named before; connections open when they are needed. */
   use(members: readonly Member[]): void
   /** What a member has and uses now. Throws ClusterError('unreachable') within 10 s. */

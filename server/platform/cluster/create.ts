@@ -86,7 +86,7 @@ export function createCluster(
     installEngine: (target, signal) =>
       withSession(target, signal, (session) => installEngineOn(session, signal)),
     join: async (member: Member) => membership.join(member),
-    leave: async (member: Member) => membership.leave(member),
+    leave: async (member, _signal, { is_given_up = false } = {}) => membership.leave(member, is_given_up),
     use: members.use,
     async read(node_id, signal) {
       const link = members.list().find(({ member }) => member.id === node_id)

@@ -127,10 +127,10 @@ export function createFakeCluster(
       begin('join', target)
       joined.set(id, target.address)
     },
-    async leave({ id, target }) {
+    async leave({ id, target }, _signal, { is_given_up = false } = {}) {
       const failure = failing.get('leave')
       failing.delete('leave')
-      if (failure) throw failure
+      if (failure && !is_given_up) throw failure
       joined.delete(id)
       const facts = servers.get(target.address)?.facts
       if (facts) facts.in_cluster = false

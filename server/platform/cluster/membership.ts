@@ -1,3 +1,4 @@
+import { setTimeout as pause } from 'node:timers/promises'
 import type { Connection } from '#server/platform/engine/connection'
 import { PREFIX } from '#server/platform/host-rules/chains'
 import { output } from './remote-run.ts'
@@ -12,6 +13,8 @@ import { removeEnd } from './tunnel.ts'
 
 const SETTLE_MS = 10_000
 const PAUSE_MS = 200
+/** One that is given up gets so long to be emptied. */
+const CLEAR_MS = 60_000
 
 async function until(what: string, holds: () => Promise<boolean>): Promise<void> {
   const end = performance.now() + SETTLE_MS
@@ -92,6 +95,15 @@ export function createMembership(members: Members, installation: string) {
     if (kept) await setLiveRestore(session.run, await pidOf(session), true)
   }
 
+  /** One that cannot be logged in to is left as it is. */
+  async function empty(link: Link): Promise<void> {
+    const session = await link.session().catch((error: unknown) => {
+      if (error instanceof ClusterError) return undefined
+      throw error
+    })
+    if (session) await clear(link, session)
+  }
+
   /** Takes from this server what only a cluster needs. */
   async function dissolve(): Promise<void> {
     const here = await members.thisServer()
@@ -107,14 +119,16 @@ export function createMembership(members: Members, installation: string) {
       members.arrive(member.id)
       await withLink(member, join)
     },
-    async leave(member: Member): Promise<void> {
+    /** @param is_given_up whether it goes also where it cannot be emptied. */
+    async leave(member: Member, is_given_up: boolean): Promise<void> {
       const link = (await members.depart(member.id)) ?? members.open(member)
       try {
-        const session = await link.session().catch((error: unknown) => {
-          if (error instanceof ClusterError) return undefined
-          throw error
-        })
-        if (session) await clear(link, session)
+        if (is_given_up)
+          await Promise.race([empty(link).catch(() => {}), pause(CLEAR_MS, undefined, { ref: false })])
+        else await empty(link)
+      } catch (error) {
+        members.arrive(member.id)
+        throw error
       } finally {
         link.close()
       }
