@@ -75,11 +75,16 @@ export function createKnowledge(member: EngineMember, now: () => number = () => 
         if (fits(filter, instance) && (!filter.process || filter.process === instance.process))
           known.delete(id)
     },
-    /** Does something there; of one that does not answer nobody hears. */
-    async tell(work: () => Promise<unknown>): Promise<void> {
+    /**
+     * Does something there; of one that does not answer nobody hears, and of one that refuses only whoever has something
+     * there.
+     */
+    async tell(work: () => Promise<unknown>, concerned?: InstanceFilter): Promise<void> {
       if (!member.isUp() || !isAsked()) return
+      const is_concerned =
+        concerned === undefined || [...known.values()].some((instance) => fits(concerned, instance))
       await work().catch((error: unknown) => {
-        if (!isDown(error)) throw error
+        if (!isDown(error) && is_concerned) throw error
       })
     },
     async instances(filter: InstanceFilter): Promise<Instance[]> {
@@ -92,15 +97,15 @@ export function createKnowledge(member: EngineMember, now: () => number = () => 
         for (const instance of found) known.set(instance.id, instance)
         return found
       } catch (error) {
-        if (!isDown(error)) throw error
+        // A fault of one server, whatever it is, must not hide what there is on others.
         const last = [...known.values()].filter((instance) => fits(filter, instance))
-        return isGone() ? last.map(asGone) : last
+        return isDown(error) && isGone() ? last.map(asGone) : last
       }
     },
     async runningInstances(): Promise<Pick<Instance, 'id' | 'owner'>[]> {
       return ask(() => member.engine.runningInstances()).catch((error: unknown) => {
-        if (!isDown(error)) throw error
-        const last = isGone() ? [] : [...known.values()].filter(({ state }) => state === 'running')
+        const last =
+          isDown(error) && isGone() ? [] : [...known.values()].filter(({ state }) => state === 'running')
         return last.map(({ id, owner }) => ({ id, owner }))
       })
     },

@@ -1,4 +1,4 @@
-import type { Engine, Instance } from '#server/platform/engine/engine'
+import type { Engine, Instance, InstanceFilter } from '#server/platform/engine/engine'
 import { type ContainerSpec, LOCAL } from '#server/platform/engine/workload'
 import { createKnowledge, type EngineMember, isDown, type Knowledge, noMember } from './engine-member.ts'
 import { mergeEvents } from './events.ts'
@@ -32,8 +32,8 @@ export function createClusterEngine(local: Engine, placing: Placing, now?: () =>
       )
     return known
   }
-  const tellAll = (work: (engine: Engine) => Promise<unknown>) =>
-    Promise.all(all().map((one) => one.tell(() => work(one.member.engine))))
+  const tellAll = (work: (engine: Engine) => Promise<unknown>, concerned?: InstanceFilter) =>
+    Promise.all(all().map((one) => one.tell(() => work(one.member.engine), concerned)))
 
   function memberOf(node: string): Knowledge {
     const one = all().find(({ member }) => member.id === node)
@@ -83,19 +83,19 @@ export function createClusterEngine(local: Engine, placing: Placing, now?: () =>
     async superviseRelease(release_id, supervised) {
       await Promise.all([
         local.superviseRelease(release_id, supervised),
-        tellAll((engine) => engine.superviseRelease(release_id, supervised)),
+        tellAll((engine) => engine.superviseRelease(release_id, supervised), { release_id }),
       ])
     },
     async pauseRelease(release_id, paused) {
       await Promise.all([
         local.pauseRelease(release_id, paused),
-        tellAll((engine) => engine.pauseRelease(release_id, paused)),
+        tellAll((engine) => engine.pauseRelease(release_id, paused), { release_id }),
       ])
     },
     async removeRelease(release_id, grace_s, process) {
       await Promise.all([
         local.removeRelease(release_id, grace_s, process),
-        tellAll((engine) => engine.removeRelease(release_id, grace_s, process)),
+        tellAll((engine) => engine.removeRelease(release_id, grace_s, process), { release_id }),
       ])
       for (const one of all()) one.forget({ release_id, ...(process ? { process } : {}) })
     },

@@ -180,3 +180,26 @@ describe('a server that does not answer', () => {
     expect(await states()).toEqual({ rel_there: 'running' })
   })
 })
+
+describe('a server whose engine fails', () => {
+  test('hides nothing of what there is on others, and is what it was', async () => {
+    const there = await place(NODE, 'rel_there')
+    const here = await place('local', 'rel_here')
+    const ids = (found: readonly { id: string }[]) => found.map(({ id }) => id)
+    await engine.instances({})
+    away.failNext('instances')
+    expect(ids(await engine.instances({}))).toEqual([here.id, there.id])
+    away.failNext('runningInstances')
+    expect(ids(await engine.runningInstances())).toEqual([here.id, there.id])
+  })
+  test('is no concern of what it has nothing of', async () => {
+    await place('local', 'rel_here')
+    await place(NODE, 'rel_there')
+    for (const method of ['superviseRelease', 'pauseRelease', 'removeRelease'] as const) {
+      away.failNext(method)
+      await engine[method]('rel_here', false as never)
+      away.failNext(method)
+      await expect(engine[method]('rel_there', false as never)).rejects.toMatchObject({ code: 'failed' })
+    }
+  })
+})
