@@ -56,6 +56,7 @@ const FIELD: Partial<Record<GitErrorCode, string>> = {
   unreachable: 'git_url',
   too_large: 'git_url',
   too_many_files: 'git_url',
+  bad_name: 'git_url',
   branch_not_found: 'branch',
   commit_not_found: 'branch',
 }

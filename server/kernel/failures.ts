@@ -63,6 +63,7 @@ export const FAILURES = {
   git_empty: 'The repository has no commit.',
   git_too_large: 'The repository is larger than allowed.',
   git_too_many_files: 'The repository has more files than allowed.',
+  git_bad_name: 'A file of the repository has a name that no file of the server can have.',
   git_timeout: 'The repository did not arrive in time.',
   git_aborted: 'Fetching was stopped from outside.',
   git_failed: 'Git failed for another reason; the message says which.',

@@ -100,6 +100,13 @@ export const pathTooLong = (what: 'a path' | 'paths', max_bytes: number) =>
     'Move what lies so deep in folders, or give it shorter names.',
   )
 
+export const badName = (path: string, why: string) =>
+  new GitError(
+    'bad_name',
+    `A name in the repository ${why}: ${quote(path, 200)}.`,
+    'Rename it with git mv, commit that and deploy again.',
+  )
+
 export const tooManyFiles = (max_files: number) =>
   new GitError(
     'too_many_files',

@@ -70,6 +70,7 @@ export type GitErrorCode =
   | 'empty'
   | 'too_large'
   | 'too_many_files'
+  | 'bad_name'
   | 'timeout'
   | 'aborted'
   | 'failed'

@@ -66,6 +66,40 @@ it('a path that is longer than this machine has names for is refused, and nothin
   })
 })
 
+/** A commit with one file or link of a name that is given in bytes. */
+function named(name: Buffer, mode = '100644') {
+  const target = repository()
+  const head = `commit refs/heads/main\ncommitter x <x@example.com> 1700000000 +0000\ndata 1\nx\n`
+  const file = [Buffer.from(`M ${mode} inline "`), name, Buffer.from('"\ndata 11\n/etc/passwd\n')]
+  execFileSync('git', ['-C', target.directory, 'fast-import', '--quiet'], {
+    input: Buffer.concat([Buffer.from(head), ...file]),
+  })
+  return target
+}
+
+it.each([
+  ['a file', 'caf\u00e9.txt', '100644'],
+  ['a folder', 'd\u00e9/a.txt', '100644'],
+  ['a link', 'l\u00e9', '120000'],
+])('%s whose name is no UTF-8 is told by it, and nothing is left of it', async (_what, name, mode) => {
+  await expect(harness.checkout({ url: named(Buffer.from(name, 'latin1'), mode).url })).rejects.toMatchObject(
+    {
+      code: 'bad_name',
+      message: expect.stringMatching(/^A name in the repository is not UTF-8: /),
+    },
+  )
+})
+
+it('names are as long as those of files are, whatever characters they have', async () => {
+  const good = [Buffer.from('é'.repeat(127)), Buffer.from('\\t'.repeat(200)), Buffer.from('n'.repeat(255))]
+  for (const name of good)
+    await expect(harness.checkout({ url: named(name).url })).resolves.toBeTypeOf('string')
+  await expect(harness.checkout({ url: named(Buffer.from('n'.repeat(256))).url })).rejects.toMatchObject({
+    code: 'bad_name',
+    message: expect.stringMatching(/^A name in the repository is longer than 255 bytes: nnn/),
+  })
+})
+
 it('all paths together have a bound, since they are kept in memory', async () => {
   const names = await createHarness({ allowed: [server.host], limits: { max_names_bytes: 1000 } })
   await expect(names.checkout({ url: nested(20, 5, 'd'.repeat(10)).url })).rejects.toMatchObject({
