@@ -114,7 +114,7 @@ const PORT: Features = {
   target: taken('Port in the container.'),
   protocol: taken('`tcp` gets a domain.'),
   published: ignored('Requests come by a domain, not by a port of the server.'),
-  host_ip: taken('A loopback address keeps the port private.'),
+  host_ip: taken('A loopback address, or one of a private network, keeps the port private.'),
   mode: ignored('Requests come by a domain, not by a port of the server.'),
   name: ignored(GIVEN),
   app_protocol: ignored('The edge speaks HTTP with it.'),

@@ -1,4 +1,5 @@
 import { isIPv6 } from 'node:net'
+import { classifyAddress } from '#server/platform/outbound/addresses'
 import type { ServiceContext } from './context.ts'
 import { at, type Fields, isFields, type Issues, NOTHING_SET } from './issues.ts'
 import { readNumber, readText, readTexts } from './values.ts'
@@ -18,7 +19,13 @@ const MAX_RANGE = 100
 interface Port {
   number: number
   tcp: boolean
-  loopback: boolean
+  /** Whether only the server itself or its own network would reach it. */
+  inner: boolean
+}
+
+/** Whether a port at an address is not for everybody: one of a private network is none that gets a domain. */
+function isInner(host: string): boolean {
+  return LOOPBACK.test(host) || classifyAddress(host.replace(/^\[(.*)\]$/, '$1')) === 'private'
 }
 
 /** Ports of a service, and the one that gets a domain. */
@@ -39,7 +46,7 @@ export function readPorts(
   const exposed = readTexts(issues, fields.expose, at(path, 'expose')).flatMap((text, index) =>
     shortForm(context, text, at(at(path, 'expose'), index)),
   )
-  const found = published.find(({ tcp, loopback, number }) => tcp && !loopback && !NOT_HTTP.has(number))
+  const found = published.find(({ tcp, inner, number }) => tcp && !inner && !NOT_HTTP.has(number))
   const ports = [...published, ...exposed].filter(({ tcp }) => tcp).map(({ number }) => number)
   const chosen = chosenPort(issues, fields, path)
   const usual = found?.number ?? (chosen === true ? ports[0] : undefined) ?? null
@@ -78,7 +85,7 @@ function shortForm({ issues, strict }: ServiceContext, value: unknown, path: str
   return range(issues, Number(first), Number(last ?? first), path).map((number) => ({
     number,
     tcp: protocol === 'tcp',
-    loopback: LOOPBACK.test(host),
+    inner: isInner(host),
   }))
 }
 
@@ -102,6 +109,6 @@ function longForm(context: ServiceContext, fields: Fields, path: string): Port[]
   return shortForm(context, target, at(path, 'target')).map((port) => ({
     ...port,
     tcp: protocol === 'tcp',
-    loopback: LOOPBACK.test(host),
+    inner: isInner(host),
   }))
 }

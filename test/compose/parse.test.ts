@@ -239,6 +239,12 @@ describe('ports', () => {
     ['"53:53/udp"', null],
     ['{target: 8080, published: "80", protocol: tcp}', 8080],
     ['{target: 8080, host_ip: 127.0.0.1}', null],
+    ['"10.8.0.1:8080:80"', null],
+    ['"192.168.1.5:8080:80"', null],
+    ['"100.64.0.7:8080:80"', null],
+    ['"[fd00::7]:8080:80"', null],
+    ['{target: 8080, host_ip: 172.16.0.1}', null],
+    ['"198.41.0.4:8080:80"', 80],
   ])('of %s make %s public', (port, expected) => {
     expect(one(`ports: [${port}]`).public_port).toBe(expected)
   })
