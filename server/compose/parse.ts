@@ -15,6 +15,7 @@ import { inOrder, settleDependencies } from './dependencies.ts'
 import { readDotenvFile } from './environment.ts'
 import { type Found, inspect } from './feature.ts'
 import { FEATURES } from './features.ts'
+import { filesWithin } from './files-within.ts'
 import { interpolate, type VariableUse } from './interpolate.ts'
 import { at, ComposeError, type Fields, isFields, Issues } from './issues.ts'
 import type { ComposeFiles, ComposePlan, ComposeService } from './model.ts'
@@ -53,7 +54,9 @@ const RESERVED = new Set(['localhost'])
 
 export function parseCompose(text: string, options: ComposeOptions = {}): ComposePlan {
   const issues = new Issues()
-  const { files, directory = '.', strict = false, holdsData = () => false } = options
+  const { directory = '.', strict = false, holdsData = () => false } = options
+  const room = new Room(issues)
+  const files = options.files && filesWithin(options.files, room)
   const beside = files?.read(directory === '.' ? '.env' : `${directory}/.env`)
   const dotenv = new Map<string, Readonly<Record<string, string>>>()
   const variables = { ...readDotenvFile({ issues, dotenv }, beside ?? '', '.env'), ...options.variables }
@@ -63,8 +66,7 @@ export function parseCompose(text: string, options: ComposeOptions = {}): Compos
   const file = isFields(tree) ? tree : {}
   inspect(file, FEATURES, '', issues, found)
   const source = {
-    ...{ issues, files, directory, variables, strict, found, holdsData, dotenv },
-    room: new Room(issues),
+    ...{ issues, files, directory, variables, strict, found, holdsData, dotenv, room },
     own_variables: options.variables ?? {},
     ask: (name: string, path: string, required: boolean) => noteUse(uses, { name, path, required }),
   }

@@ -16,8 +16,12 @@ export function filesIn(names: readonly string[], path: string): readonly string
   let end = from
   while (names[end]?.startsWith(`${path}/`)) end++
   const found = names.slice(from, end)
-  return names[firstFrom(names, path)] === path ? [path, ...found] : found
+  return isAmong(names, path) ? [path, ...found] : found
 }
+
+/** Whether a name is one of these. */
+export const isAmong = (names: readonly string[], path: string): boolean =>
+  names[firstFrom(names, path)] === path
 
 /** Place of the first name that is not before a text. */
 function firstFrom(names: readonly string[], text: string): number {

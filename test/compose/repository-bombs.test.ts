@@ -87,6 +87,31 @@ it.each([
   const variables = Object.fromEntries(Array.from({ length: 1000 }, (_, i) => [`V${i}`, 'x']))
   expect(issuesOf(text, files, variables)).toEqual([expect.stringMatching(message)])
 })
+it.each([
+  ['mounts', (i: number) => `- ./f${i}.txt:/x/${i}`, 'volumes', ''],
+  ['files of variables', (i: number) => `- f${i}.txt`, 'env_file', ''],
+  ['configs that nothing mounts', (i: number) => `c${i}: {file: f${i}.txt}`, undefined, 'configs:'],
+])('a thousand large files are not read for one compose file: %s', (_what, line, key, top) => {
+  const names = Array.from({ length: 900 }, (_, i) => `f${i}.txt`).sort()
+  const text = 'x'.repeat(1_000_000)
+  let reads = 0
+  const files = {
+    files: () => names,
+    read: (path: string) => (path.endsWith('.txt') && ++reads ? text : undefined),
+  }
+  const list = (indent: string) => lines(900, (i) => `${indent}${line(i)}`)
+  const compose = key
+    ? `services:\n  web:\n    image: a\n    ${key}:\n${list('      ')}`
+    : `${top}\n${list('  ')}\nservices: {web: {image: a}}`
+  const issues: string[] = []
+  try {
+    parseCompose(compose, { files })
+  } catch (error) {
+    issues.push(...(error as ComposeError).issues.map(({ message }) => message))
+  }
+  expect(issues).toContain('The file names files of more than 16 MiB; build images with them.')
+  expect(reads).toBeLessThan(20)
+})
 it('what sixty services really share is taken', () => {
   const plan = parseCompose(sharing(60, 'volumes', '  - ./conf:/etc/app:ro\n  - ./app.conf:/app.conf:ro'), {
     files: memoryTree({ 'conf/a.yaml': 'x', 'conf/b/c.yaml': 'y', 'conf-d/no': '', 'app.conf': 'z' }),
