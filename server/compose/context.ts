@@ -1,6 +1,6 @@
 import type { Found } from './feature.ts'
+import type { FilesWithin } from './files-within.ts'
 import type { Issues } from './issues.ts'
-import type { ComposeFiles } from './model.ts'
 import type { Room } from './room.ts'
 
 /** A top-level config or secret: its text, undefined where that could not be had. */
@@ -29,7 +29,7 @@ export interface ServiceContext {
   /** Whether what is made of variables alone must be something. */
   strict: boolean
   /** Absent for a file without a repository. */
-  files: ComposeFiles | undefined
+  files: FilesWithin | undefined
   /** Folder of the compose file, seen from the root of the checkout. */
   directory: string
   /** Whether the app keeps data under this name of a volume. */

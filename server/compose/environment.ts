@@ -68,6 +68,7 @@ function readEnvFiles(context: ServiceContext, value: unknown, path: string): Ma
     return has_room
   }
   for (const [index, entry] of (Array.isArray(value) ? value : [value]).entries()) {
+    if (context.room.isSpent('variable_characters')) return all
     const here = Array.isArray(value) ? at(path, index) : path
     const fields: Fields = isFields(entry) ? entry : { path: entry }
     const name = readText(context.issues, fields.path, here)

@@ -4,7 +4,7 @@ import { isWithin, reservedPlace } from '#server/kernel/mount-path'
 import type { ServiceContext } from './context.ts'
 import { at, type Fields, isFields, NOTHING_SET } from './issues.ts'
 import type { ComposeBuild, ComposeFiles, ComposeMount } from './model.ts'
-import { filesIn, inCheckout } from './repository-path.ts'
+import { inCheckout } from './repository-path.ts'
 import { readBoolean, readBytes, readText, readTexts } from './values.ts'
 
 const FILES_MAX = 200
@@ -135,8 +135,6 @@ const ENDING = /\.(conf|cfg|cnf|ini|ya?ml|json|toml|xml|env|txt|sh|sql|pem|crt|k
 const NO_ENDING =
   /(^|\/)([A-Z][A-Za-z]*file|(caddy|docker|make|proc|gem)file|hosts|\.?(ht)?passwd|\.?pgpass|crontab|id_[a-z0-9]+|authorized_keys|known_hosts|LICENSE|README|VERSION)$/
 const isFile = (path: string): boolean => ENDING.test(path) || NO_ENDING.test(path)
-/** What repositories hold only so that Git keeps a folder, whose contents the service writes. */
-const KEEPS_FOLDER = /(^|\/)\.(gitkeep|gitignore|keep)$/
 /** Paths of which each gives another name; `data/db` and `data_db` would give the same. */
 const PLAIN_PATH = /^\.?[A-Za-z0-9-]+(\/\.?[A-Za-z0-9-]+)*$/
 
@@ -164,10 +162,11 @@ function filesOf(
     return []
   }
   if (inside === undefined || /docker\.sock/i.test(source)) return refuse(HOST_PATH)
-  const names = files && filesIn(files.files(), inside)
+  const place = files?.at(inside)
+  const names = place?.names
   const has_files = (names ?? []).some((name) => name !== inside)
   const is_folder = has_files || (FOLDER.test(inside) && !isFile(inside) && !isFile(target))
-  const is_written = (names ?? []).every((name) => name !== inside && KEEPS_FOLDER.test(name))
+  const is_written = place?.is_bare ?? true
   const volume = folderVolume(inside)
   // Data that are there go before files that came later: those can be had again.
   const has_data = context.holdsData(volume)

@@ -25,6 +25,7 @@ interface Port {
 
 /** Whether a port at an address is not for everybody: one of a private network is none that gets a domain. */
 function isInner(host: string): boolean {
+  if (host === '') return false
   return LOOPBACK.test(host) || classifyAddress(host.replace(/^\[(.*)\]$/, '$1')) === 'private'
 }
 
@@ -70,7 +71,7 @@ function chosenPort(issues: Issues, fields: Fields, path: string): number | true
   })
 }
 
-function shortForm({ issues, strict }: ServiceContext, value: unknown, path: string): Port[] {
+function shortForm({ issues, strict, room }: ServiceContext, value: unknown, path: string): Port[] {
   const text = readText(issues, value, path)
   if (text === undefined) return []
   if (/^:*$/.test(text)) {
@@ -82,11 +83,9 @@ function shortForm({ issues, strict }: ServiceContext, value: unknown, path: str
     issues.add(path, 'must be a port, such as 8080:80.')
     return []
   }
-  return range(issues, Number(first), Number(last ?? first), path).map((number) => ({
-    number,
-    tcp: protocol === 'tcp',
-    inner: isInner(host),
-  }))
+  const way = { tcp: protocol === 'tcp', inner: isInner(host) }
+  const numbers = range(issues, Number(first), Number(last ?? first), path)
+  return room.take('ports', numbers.length) ? numbers.map((number) => ({ number, ...way })) : []
 }
 
 function range(issues: Issues, first: number, last: number, path: string): number[] {
@@ -106,9 +105,6 @@ function longForm(context: ServiceContext, fields: Fields, path: string): Port[]
   }
   const protocol = readText(issues, fields.protocol, at(path, 'protocol')) ?? 'tcp'
   const host = readText(issues, fields.host_ip, at(path, 'host_ip')) ?? ''
-  return shortForm(context, target, at(path, 'target')).map((port) => ({
-    ...port,
-    tcp: protocol === 'tcp',
-    inner: isInner(host),
-  }))
+  const way = { tcp: protocol === 'tcp', inner: isInner(host) }
+  return shortForm(context, target, at(path, 'target')).map((port) => ({ ...port, ...way }))
 }

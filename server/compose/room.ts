@@ -7,6 +7,7 @@ const MIB = 1024 ** 2
  */
 const ROOM = {
   mounts: 1000,
+  ports: 10_000,
   file_characters: 8 * MIB,
   variable_characters: 8 * MIB,
   /** Of all files that are read, mounted or not: nobody else is served meanwhile. */
@@ -14,6 +15,7 @@ const ROOM = {
 }
 const SAYS: Record<keyof typeof ROOM, string> = {
   mounts: `The services name more than ${ROOM.mounts} mounts and files.`,
+  ports: `The services name more than ${ROOM.ports} ports.`,
   file_characters: 'The services mount files of more than 8 MiB; build an image with them.',
   variable_characters: 'The services have variables of more than 8 MiB.',
   read_characters: 'The file names files of more than 16 MiB; build images with them.',

@@ -112,6 +112,26 @@ it.each([
   expect(issues).toContain('The file names files of more than 16 MiB; build images with them.')
   expect(reads).toBeLessThan(20)
 })
+it('a folder of many files is gone through once, however many mounts name it', () => {
+  const folders = Array.from({ length: 2000 }, (_, i) => `data/${i}/.gitkeep`).sort()
+  let looks = 0
+  const names = new Proxy(folders, {
+    get(target, key) {
+      looks += 1
+      return Reflect.get(target, key) as unknown
+    },
+  })
+  const compose = `services:\n  web:\n    image: a\n    volumes:\n${lines(900, (i) => `      - ./data:/x/${i}`)}`
+  const { services } = parseCompose(compose, { files: { files: () => names, read: () => undefined } })
+  expect(services[0]!.mounts).toHaveLength(900)
+  expect(looks).toBeLessThan(3 * folders.length)
+})
+it.each(['ports', 'expose'])('%s of ten thousand are refused before they are many more', (key) => {
+  const ranges = (service: number) =>
+    Array.from({ length: 90 }, (_, i) => `"${1 + i * 100}-${99 + i * 100 + (service % 2)}"`).join(', ')
+  const compose = `services:\n${lines(60, (i) => `  s${i}: {image: a, ${key}: [${ranges(i)}]}`)}`
+  expect(issuesOf(compose, {})).toEqual(['services: The services name more than 10000 ports.'])
+})
 it('what sixty services really share is taken', () => {
   const plan = parseCompose(sharing(60, 'volumes', '  - ./conf:/etc/app:ro\n  - ./app.conf:/app.conf:ro'), {
     files: memoryTree({ 'conf/a.yaml': 'x', 'conf/b/c.yaml': 'y', 'conf-d/no': '', 'app.conf': 'z' }),
