@@ -31,16 +31,25 @@ const LIMITS = { cpus: 1, memory_bytes: 256 * 1024 ** 2, pids: 32 }
 /** Ends by itself when nobody comes back for it; longer than any step. */
 const IDLE = ['sleep', '90000']
 const TAR = ['tar', '--numeric-owner', '--xattrs', '--acls', `--directory=${FOLDER}`]
+/** Longer ones no program can name in one piece, tar neither when it unpacks them. */
+const LONGEST_PATH = 4089
+const tooLong = (folder: string): string => `${folder}/${'?'.repeat(LONGEST_PATH + 1)}*`
+/** What an app makes deeper and deeper while it is read has no end otherwise. */
+const WITHOUT_TOO_LONG = `--exclude=${tooLong('.')}`
+/** Asked for before anything is read: an archive that cannot be unpacked would take the place of good ones. */
+const FIND_TOO_LONG = ['find', FOLDER, '-path', tooLong(FOLDER), '-printf', '%P', '-quit']
 /** GNU tar ends with 1 when files changed while it read them; what it wrote is a whole archive all the same. */
 const CHANGED_WHILE_READ = 1
 const READ = [
   ...TAR,
   ...['--create', '--file=-', '--sparse', '--format=posix', '--pax-option=delete=atime,delete=ctime'],
-  ...['--warning=no-file-changed', '--warning=no-file-ignored', '.'],
+  ...['--warning=no-file-changed', '--warning=no-file-ignored', WITHOUT_TOO_LONG, '.'],
 ]
 const WRITE = [
   ...TAR,
   ...['--extract', '--file=-', '--preserve-permissions', '--same-owner', '--delay-directory-restore'],
+  // Archives from before they were refused hold such paths, and everything else in them is to come back.
+  WITHOUT_TOO_LONG,
 ]
 const COUNT = ['find', FOLDER, '-mindepth', '1', '-printf', '%y %s %P\\0']
 const MOST_COUNTS = 1000
@@ -85,16 +94,16 @@ export function createVolumeFiles(engine: Engine) {
     )
     return instance!
   }
-  /** Runs a command beside the volume, and removes the container whatever happened. */
+  /** Runs commands beside the volume, one after the other, and removes the container whatever happened. */
   async function* inside(
     place: VolumePlace,
-    command: readonly string[],
+    commands: readonly (readonly string[])[],
     read_only: boolean,
     signal: AbortSignal,
   ): AsyncGenerator<ExecProcess> {
     try {
       const { id } = await open(place, read_only, signal)
-      yield await engine.exec(id, { command }, signal)
+      for (const command of commands) yield await engine.exec(id, { command }, signal)
     } finally {
       await engine.removeRelease(releaseOf(place), 0)
     }
@@ -103,15 +112,18 @@ export function createVolumeFiles(engine: Engine) {
   return {
     /** Everything in a volume. It ends only once the whole was read; a volume in use is read as it is. */
     async *read(place: VolumePlace, signal: AbortSignal): AsyncGenerator<Uint8Array> {
-      for await (const tar of inside(place, READ, true, signal)) {
-        tar.stdin.end()
-        yield* tar.stdout as Readable
-        requireWell(await tar.done, CHANGED_WHILE_READ, 'The volume could not be read')
+      let is_looked_at = false
+      for await (const command of inside(place, [FIND_TOO_LONG, READ], true, signal)) {
+        command.stdin.end()
+        if (is_looked_at) yield* command.stdout as Readable
+        else await requireNone(command.stdout as Readable)
+        is_looked_at = true
+        requireWell(await command.done, CHANGED_WHILE_READ, 'The volume could not be read')
       }
     },
     /** Writes a tar into an empty volume. Throws when it breaks off, also at its very end. */
     async write(place: VolumePlace, source: AsyncIterable<Uint8Array>, signal: AbortSignal): Promise<void> {
-      for await (const tar of inside(place, WRITE, false, signal)) {
+      for await (const tar of inside(place, [WRITE], false, signal)) {
         const said = tar.done.catch(() => undefined)
         ;(tar.stdout as Readable).resume()
         try {
@@ -128,7 +140,7 @@ export function createVolumeFiles(engine: Engine) {
     /** What is in a volume. */
     async count(place: VolumePlace, signal: AbortSignal): Promise<FileCounts> {
       const found = createCounter()
-      for await (const find of inside(place, COUNT, true, signal)) {
+      for await (const find of inside(place, [COUNT], true, signal)) {
         find.stdin.end()
         for await (const chunk of find.stdout as Readable) found.take(chunk as Buffer)
         requireWell(await find.done, 0, 'The files could not be counted')
@@ -143,6 +155,19 @@ export type VolumeFiles = ReturnType<typeof createVolumeFiles>
 
 const isBrokenPipe = (error: unknown) =>
   /ended before its input|EPIPE|ECONNRESET|premature close/i.test(String((error as Error).message))
+
+/** Throws for a path that is too long to be unpacked again. */
+async function requireNone(found: Readable): Promise<void> {
+  let path = ''
+  for await (const chunk of found) path += String(chunk)
+  if (path === '') return
+  const beginning = path.slice(0, 100).replaceAll(/[^ -~]/g, '?')
+  throw new Fatal(
+    'files_failed',
+    `The volume holds a path of more than ${LONGEST_PATH} bytes, which cannot be unpacked again: ${beginning}…`,
+    'Remove it, then back up again.',
+  )
+}
 
 /** @param tolerated the highest exit code that is well. */
 function requireWell({ exit_code, stderr }: ExecResult, tolerated: number, what: string): void {

@@ -7,7 +7,7 @@ import type { TestApi } from '#test/support/api'
 export interface PretendedVolumes {
   held: Map<string, string>
   /** How the next commands of a kind end; it goes on until it is removed. */
-  failing: Map<'read' | 'write' | 'count', FakeExecOutcome>
+  failing: Map<'read' | 'write' | 'count' | 'look', FakeExecOutcome>
   /** Called while a volume is read, or written, which ends no sooner than what it promises. */
   onRead?: () => unknown
   onWrite?: () => unknown
@@ -15,6 +15,7 @@ export interface PretendedVolumes {
 
 function kindOf(command: readonly string[]) {
   if (command.includes('--extract')) return 'write'
+  if (command.includes('-quit')) return 'look'
   return command[0] === 'find' ? 'count' : 'read'
 }
 
@@ -33,6 +34,7 @@ export function pretendVolumes(api: TestApi): PretendedVolumes {
     if (kind === 'write') await pretended.onWrite?.()
     const failure = pretended.failing.get(kind)
     if (failure) return failure
+    if (kind === 'look') return {}
     const text = pretended.held.get(id) ?? ''
     if (kind === 'count') return { stdout: text && `f ${text.length} a/text\0d 4096 a\0` }
     if (kind === 'read') return { stdout: text }

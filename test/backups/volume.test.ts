@@ -151,6 +151,12 @@ describe('a backup of a volume', () => {
     await api.services.deployments.reconciler.reconcile()
     expect((await instances())[0]!.state).toBe('running')
   })
+  it('that holds a path which cannot be unpacked again is not made, and says so', async () => {
+    volumes.failing.set('look', { stdout: `cache/\n${'d'.repeat(5000)}` })
+    const made = await backUp()
+    expect(made).toMatchObject({ status: 'failed', size_bytes: null })
+    expect(made.error).toMatch(/^The volume holds a path of more than 4089 bytes, .*: cache\/\?d{93}… Remove/)
+  })
   it('counts files that changed while they were read as read', async () => {
     volumes.failing.set('read', { exit_code: 1, stdout: 'FILES', stderr: 'tar: ./a: file changed' })
     expect((await backUp()).status).toBe('succeeded')

@@ -1,0 +1,78 @@
+import type { Readable } from 'node:stream'
+import { buffer, text } from 'node:stream/consumers'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { createVolumeFiles, type VolumePlace } from '#server/backups/volume-files'
+import { newId } from '#server/kernel/ids'
+import type { Engine } from '#server/platform/engine/engine'
+import { EDGE_IMAGE } from '#server/platform/ingress/image'
+import { testEngine } from '#test/support/engine-images'
+import { testWorkload } from '#test/support/workload'
+
+const project_id = newId('prj')
+const network = `ptr-${project_id.replace('prj_', '')}`
+const calm = new AbortController().signal
+const from = newId('vol')
+const to = newId('vol')
+let engine: Engine
+let instance_id: string
+
+const place = (data_id: string): VolumePlace => ({ data_id, project_id, work_id: newId('job') })
+const run = async (...command: string[]) => {
+  const { stdin, stdout, done } = await engine.exec(instance_id, { command }, calm)
+  stdin.end()
+  const [output, { exit_code, stderr }] = await Promise.all([buffer(stdout), done])
+  expect([exit_code, stderr]).toEqual([0, ''])
+  return output
+}
+const shell = async (line: string) => String(await run('sh', '-c', line)).trim()
+/** Makes folders in one another, each by a name of 200 characters, which no path leads to any more. */
+const deep = (folder: string, levels: number) =>
+  run(
+    ...[
+      'perl',
+      '-e',
+      'chdir shift or die; for (1..shift) { mkdir "d" x 200 or die; chdir "d" x 200 or die }',
+    ],
+    ...[folder, String(levels)],
+  )
+async function* once(bytes: Buffer) {
+  yield bytes
+}
+
+beforeAll(async () => {
+  engine = testEngine()
+  await engine.ensureNetwork(network, { project: project_id })
+  for (const id of [from, to]) await engine.ensureVolume(id, { volume: id })
+  const idle = testWorkload({
+    ...{
+      owner: { kind: 'task', id: newId('job') },
+      project_id,
+      release_id: newId('rel'),
+      network,
+      user: '0',
+    },
+    ...{ image: EDGE_IMAGE, command: ['sleep', '600'] },
+    mounts: [from, to].map((volume_id) => ({
+      ...{ kind: 'volume', volume_id, path: `/${volume_id}`, read_only: false },
+    })),
+  })
+  instance_id = (await engine.ensureRelease(idle, calm))[0]!.id
+})
+afterAll(async () => {
+  await engine?.removeLabelled({ project: project_id })
+  for (const id of [from, to]) await engine?.removeVolume(id)
+  await engine?.removeNetwork(network)
+  await engine?.close()
+})
+
+test('a volume with a path that cannot be unpacked again is not backed up, and says which; an archive with one brings back the rest', async () => {
+  await shell(`mkdir /${from}/made && echo kept > /${from}/made/kept`)
+  await deep(`/${from}/made`, 30)
+  const files = createVolumeFiles(engine)
+  const reading = text(files.read(place(from), calm) as AsyncIterable<any> as Readable)
+  await expect(reading).rejects.toThrow(/a path of more than 4089 bytes.*: made\/ddd/)
+  const archive = await run('tar', '-C', `/${from}`, '-cf', '-', './made')
+  await shell(`rm -rf /${to}/*`)
+  await files.write(place(to), once(archive), calm)
+  expect(await shell(`cat /${to}/made/kept; ls /${to}/made | wc -l`)).toBe('kept\n2')
+})
