@@ -1,5 +1,4 @@
 import type { Readable, Writable } from 'node:stream'
-import { pipeline } from 'node:stream/promises'
 import { Fatal } from '#server/kernel/jobs/definition'
 import type { Engine, Instance } from '#server/platform/engine/engine'
 import type { ExecProcess, ExecResult } from '#server/platform/engine/workload'
@@ -124,16 +123,9 @@ export function createVolumeFiles(engine: Engine) {
     /** Writes a tar into an empty volume. Throws when it breaks off, also at its very end. */
     async write(place: VolumePlace, source: AsyncIterable<Uint8Array>, signal: AbortSignal): Promise<void> {
       for await (const tar of inside(place, [WRITE], false, signal)) {
-        const said = tar.done.catch(() => undefined)
+        tar.done.catch(() => undefined)
         ;(tar.stdout as Readable).resume()
-        try {
-          await pipeline(source, tar.stdin as Writable, { signal })
-        } catch (error) {
-          // A command that ends early closes its input; how it ended tells more than the broken pipe.
-          const result = isBrokenPipe(error) ? await said : undefined
-          if (result) requireWell(result, 0, 'The volume could not be filled')
-          throw error
-        }
+        await feed(tar, source)
         requireWell(await tar.done, 0, 'The volume could not be filled')
       }
     },
@@ -153,8 +145,17 @@ export function createVolumeFiles(engine: Engine) {
 }
 export type VolumeFiles = ReturnType<typeof createVolumeFiles>
 
-const isBrokenPipe = (error: unknown) =>
-  /ended before its input|EPIPE|ECONNRESET|premature close/i.test(String((error as Error).message))
+/**
+ * Gives a source to a command, and reads it to its end: what is there shows that all of it is what was written.
+ * Of a tar that end may come much later, as where it is a part of something larger, than the command ends.
+ */
+async function feed(tar: ExecProcess, source: AsyncIterable<Uint8Array>): Promise<void> {
+  const stdin = tar.stdin as Writable
+  for await (const chunk of source)
+    if (stdin.destroyed) requireWell(await tar.done, 0, 'The volume could not be filled')
+    else await new Promise<void>((resolve) => stdin.write(chunk, () => resolve()))
+  stdin.end()
+}
 
 /** Throws for a path that is too long to be unpacked again. */
 async function requireNone(found: Readable): Promise<void> {

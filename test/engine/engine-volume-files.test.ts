@@ -5,7 +5,8 @@ import { createVolumeFiles, type VolumePlace } from '#server/backups/volume-file
 import { newId } from '#server/kernel/ids'
 import type { Engine } from '#server/platform/engine/engine'
 import { EDGE_IMAGE } from '#server/platform/ingress/image'
-import { testEngine } from '#test/support/engine-images'
+import { testDocker, testEngine } from '#test/support/engine-images'
+import { eventually } from '#test/support/portreeve'
 import { testWorkload } from '#test/support/workload'
 
 const project_id = newId('prj')
@@ -35,9 +36,12 @@ const deep = (folder: string, levels: number) =>
     ],
     ...[folder, String(levels)],
   )
-async function* once(bytes: Buffer) {
+/** An archive whose end is told some time after its last byte. */
+async function* withLateEnd(bytes: Buffer, told: () => Promise<unknown>) {
   yield bytes
+  await told()
 }
+const once = (bytes: Buffer) => withLateEnd(bytes, async () => {})
 
 beforeAll(async () => {
   engine = testEngine()
@@ -63,6 +67,29 @@ afterAll(async () => {
   for (const id of [from, to]) await engine?.removeVolume(id)
   await engine?.removeNetwork(network)
   await engine?.close()
+})
+
+test('an archive is read to its end, however long after its last byte that comes; what is wrong there is told', async () => {
+  const archive = await run('tar', '-C', `/${from}`, '-cf', '-', 'shut')
+  await shell(`rm -rf /${to}/*`)
+  const files = createVolumeFiles(engine)
+  const { work_id, ...rest } = place(to)
+  /** Until tar has ended, beside which its container only sleeps. */
+  const unpacked = async () => {
+    const [own] = await engine.instances({ owner: { kind: 'task', id: work_id } })
+    const top = () => testDocker().getContainer(own!.id).top()
+    await eventually('The end of tar', async () =>
+      JSON.stringify((await top()).Processes).includes('--extract') ? undefined : true,
+    )
+  }
+  await files.write({ ...rest, work_id }, withLateEnd(archive, unpacked), calm)
+  expect(await shell(`cat /${to}/shut/in/file`)).toBe('a')
+  const broken = async () => {
+    await unpacked()
+    throw new Error('another checksum')
+  }
+  const writing = files.write({ ...rest, work_id }, withLateEnd(archive, broken), calm)
+  await expect(writing).rejects.toThrow('another checksum')
 })
 
 test('a volume with a path that cannot be unpacked again is not backed up, and says which; an archive with one brings back the rest', async () => {
