@@ -44,9 +44,13 @@ const READ = [
   ...['--create', '--file=-', '--sparse', '--format=posix', '--pax-option=delete=atime,delete=ctime'],
   ...['--warning=no-file-changed', '--warning=no-file-ignored', WITHOUT_TOO_LONG, '.'],
 ]
+/**
+ * Each folder gets its time and mode when the next one begins. With all of them at the end (`--delay-directory-restore`)
+ * tar looks through the whole list for each new one: a million folders took hours.
+ */
 const WRITE = [
   ...TAR,
-  ...['--extract', '--file=-', '--preserve-permissions', '--same-owner', '--delay-directory-restore'],
+  ...['--extract', '--file=-', '--preserve-permissions', '--same-owner'],
   // Archives from before they were refused hold such paths, and everything else in them is to come back.
   WITHOUT_TOO_LONG,
 ]

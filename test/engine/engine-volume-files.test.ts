@@ -69,6 +69,16 @@ afterAll(async () => {
   await engine?.close()
 })
 
+test('folders come back with their times and rights, and so does what is in those that nobody may enter', async () => {
+  await shell(`cd /${from} && mkdir -p shut/in && echo a > shut/in/file && ln -s /nowhere shut/away &&
+    chmod 711 shut/in && chmod 0 shut && touch -h -d @1000000000 shut/in/file shut/in shut .`)
+  const files = createVolumeFiles(engine)
+  await files.write(place(to), files.read(place(from), calm), calm)
+  const shown = (id: string) => shell(`cd /${id} && find . -printf '%p %m %T@ %l\\n' | sort`)
+  expect(await shown(to)).toBe(await shown(from))
+  expect(await shown(to)).toContain('./shut 0 1000000000')
+})
+
 test('an archive is read to its end, however long after its last byte that comes; what is wrong there is told', async () => {
   const archive = await run('tar', '-C', `/${from}`, '-cf', '-', 'shut')
   await shell(`rm -rf /${to}/*`)
