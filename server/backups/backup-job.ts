@@ -9,6 +9,7 @@ import { classify } from './classify.ts'
 import { backupMachine } from './machine.ts'
 import { type BackupRepository, type BackupRow, PLATFORM_PROJECT } from './repository.ts'
 import type { Room } from './room.ts'
+import type { SlowStreams } from './slow-streams.ts'
 import type { DumpOptions, Targets } from './target.ts'
 
 export const BACKUP_KIND = 'backup.create'
@@ -27,6 +28,7 @@ export interface BackupJobOptions {
   repository: BackupRepository
   archives: Archives
   requireRoom: Room
+  streaming: SlowStreams
   targets(): Targets
   /** Removes what came of a backup that failed, now or once its destination lets it go. */
   discard(row: BackupRow): Promise<void>
@@ -82,7 +84,7 @@ export function defineBackupJob(options: BackupJobOptions): JobDefinition {
         name: 'dump',
         pool: 'backup',
         timeout_ms: DUMP_TIMEOUT_MS,
-        async run({ payload, state, signal }) {
+        async run({ payload, state, signal, leavePlace }) {
           const row = rowOf(payload.backup_id)
           const target = options.targets()[row.target]
           if (!target) throw new Error(`A ${row.target} cannot be backed up.`)
@@ -96,16 +98,15 @@ export function defineBackupJob(options: BackupJobOptions): JobDefinition {
           state.began = markNow(clock)
           const subject = target.find(row.target_id)
           state.apps = subject?.apps ?? []
-          const { bytes } = await target.dump(
-            row.target_id,
-            {
-              pause_app: row.pause_app === 1,
-              work_id: row.id,
-              without: row.without === null ? [] : (JSON.parse(row.without) as DumpOptions['without']),
-            },
-            signal,
-          )
-          const written = await archives.write(row, bytes, signal, progressOf(row))
+          const how: DumpOptions = {
+            pause_app: row.pause_app === 1,
+            work_id: row.id,
+            without: row.without === null ? [] : (JSON.parse(row.without) as DumpOptions['without']),
+          }
+          const written = await options.streaming({ leavePlace }, row.project_id, async (passing) => {
+            const { bytes } = await target.dump(row.target_id, how, signal)
+            return archives.write(row, passing(bytes), signal, progressOf(row))
+          })
           events.append(backupEvent(row, 'progress', { written_bytes: written.size_bytes }))
           repository.update(row.id, {
             ...written,

@@ -21,6 +21,7 @@ import { createRoom } from './room.ts'
 import { createSchedules } from './schedules.ts'
 import { inspectApart } from './targets/inspect-apart.ts'
 import { createBackupService } from './service.ts'
+import { createSlowStreams } from './slow-streams.ts'
 import { createAdmission } from './admission.ts'
 import { createLeftArchives } from './left-archives.ts'
 import { leftBehind, type Spare } from './left-behind.ts'
@@ -129,10 +130,12 @@ export function createBackups(base: Base, use: BackupNeeds) {
     requireRoom,
     service,
   })
-  const parts = { ...base, repository, archives, targets }
+  const streaming = createSlowStreams()
+  const parts = { ...base, repository, archives, streaming, targets }
   const point_in_time = createPointInTime({
     ...base,
     repository: log_repository,
+    streaming,
     objects: createLogObjects({ secrets, open: (id) => destinations.open(id) }),
     requireRoom,
     databases: use.databases,

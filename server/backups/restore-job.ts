@@ -6,6 +6,7 @@ import { backupEvent, paced } from './backup-job.ts'
 import { classify } from './classify.ts'
 import type { BackupRepository, BackupRow } from './repository.ts'
 import type { Target } from './schema.ts'
+import type { SlowStreams } from './slow-streams.ts'
 import type { RestoreRequest, Targets } from './target.ts'
 
 export const RESTORE_KIND = 'backup.restore'
@@ -20,6 +21,7 @@ export interface RestoreJobOptions {
   events: Events
   repository: BackupRepository
   archives: Archives
+  streaming: SlowStreams
   targets(): Targets
 }
 interface State {
@@ -41,6 +43,7 @@ export function defineRestoreJob({
   events,
   repository,
   archives,
+  streaming,
   targets,
 }: RestoreJobOptions): JobDefinition {
   const rowOf = (id: string): BackupRow => {
@@ -75,7 +78,7 @@ export function defineRestoreJob({
         name: 'prepare',
         pool: 'backup',
         timeout_ms: LONG_MS,
-        async run({ payload, job_id, state, signal, save }) {
+        async run({ payload, job_id, state, signal, save, leavePlace }) {
           const row = rowOf(payload.backup_id)
           const told = { job_id, mode: payload.mode, restored_id: payload.target_id }
           const emit = paced(clock, (read_bytes) =>
@@ -83,12 +86,14 @@ export function defineRestoreJob({
               backupEvent(row, 'restore_progress', { ...told, read_bytes, total_bytes: row.original_bytes }),
             ),
           )
-          const open = () => counted(archives.read(row, signal), emit)
           const remember = (prepared: unknown) => {
             state.prepared = prepared
             save()
           }
-          await halves(payload).prepare(requestOf(job_id, payload, state), open, signal, remember)
+          await streaming({ leavePlace }, payload.project_id, (passing) => {
+            const open = () => counted(passing(archives.read(row, signal)), emit)
+            return halves(payload).prepare(requestOf(job_id, payload, state), open, signal, remember)
+          })
         },
       },
       {

@@ -7,6 +7,7 @@ import { backupEvent, type BackupPayload } from './backup-job.ts'
 import { classify } from './classify.ts'
 import type { BackupRepository, BackupRow } from './repository.ts'
 import type { Verification } from './schema.ts'
+import type { SlowStreams } from './slow-streams.ts'
 import type { Contents, Targets } from './target.ts'
 
 export const VERIFY_KIND = 'backup.verify'
@@ -18,6 +19,7 @@ export interface VerifyJobOptions {
   events: Events
   repository: BackupRepository
   archives: Archives
+  streaming: SlowStreams
   targets(): Targets
 }
 const LONG_MS = 24 * 3_600_000
@@ -25,7 +27,7 @@ const MOST_COUNTS = 1000
 
 /** A backup counts only once it was restored: checksum, a throw-away instance, and what is in it. */
 export function defineVerifyJob(options: VerifyJobOptions): JobDefinition {
-  const { clock, events, repository, archives, targets } = options
+  const { clock, events, repository, archives, streaming, targets } = options
   const rowOf = (id: string): BackupRow => {
     const row = repository.find(id)
     if (!row) throw new Error(`The backup ${id} is gone.`)
@@ -61,11 +63,14 @@ export function defineVerifyJob(options: VerifyJobOptions): JobDefinition {
         name: 'restore',
         pool: 'backup',
         timeout_ms: LONG_MS,
-        async run({ payload, state, signal }) {
+        async run({ payload, state, signal, leavePlace }) {
           const row = rowOf(payload.backup_id)
           const target = targets()[row.target]
           if (!target) throw new Error(`A ${row.target} cannot be restored.`)
-          Object.assign(state, await target.verify(row, () => archives.read(row, signal), signal))
+          const found = await streaming({ leavePlace }, row.project_id, (passing) =>
+            target.verify(row, () => passing(archives.read(row, signal)), signal),
+          )
+          Object.assign(state, found)
         },
       },
     ],

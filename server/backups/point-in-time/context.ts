@@ -5,6 +5,7 @@ import type { Events } from '#server/kernel/events'
 import type { Jobs } from '#server/kernel/jobs/jobs'
 import type { Log } from '#server/kernel/log'
 import type { LogObjects } from './objects.ts'
+import type { SlowStreams } from '../slow-streams.ts'
 import type { ArchiveRow, LogArchiveRepository } from './repository.ts'
 
 /** What the parts of archives of logs share. */
@@ -16,6 +17,7 @@ export interface LogContext {
   jobs: Jobs
   repository: LogArchiveRepository
   objects: LogObjects
+  streaming: SlowStreams
   databases: Pick<
     Databases,
     'find' | 'archived' | 'instance' | 'answering' | 'engineNamed' | 'output' | 'ask'

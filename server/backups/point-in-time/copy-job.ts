@@ -50,7 +50,7 @@ export function defineCopyJob(
         name: 'copy',
         pool: 'backup',
         timeout_ms: LONG_MS,
-        async run({ payload, signal }) {
+        async run({ payload, signal, leavePlace }) {
           const { archive, copy } = rowsOf(payload)
           context.requireRoom(archive.project_id)
           const { instance, log } = await serverOf(archive, signal)
@@ -69,7 +69,9 @@ export function defineCopyJob(
               created_at: clock.iso(),
             })
           const bytes = databases.output(instance, log.copy(instance.credentials), signal)
-          const written = await objects.write(archive, object_key, bytes, signal)
+          const written = await context.streaming({ leavePlace }, archive.project_id, (passing) =>
+            objects.write(archive, object_key, passing(bytes), signal),
+          )
           const { at } = await shipping.lookAt(instance, signal)
           repository.updateCopy(payload.copy_id, { ...written, ready_at: after(at) })
         },

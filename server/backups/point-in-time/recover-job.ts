@@ -1,3 +1,4 @@
+import { Readable } from 'node:stream'
 import { setTimeout as wait } from 'node:timers/promises'
 import type { Databases } from '#server/databases/assembly'
 import { defineJob, Fatal, type JobDefinition } from '#server/kernel/jobs/definition'
@@ -108,20 +109,21 @@ export function defineRecoverJob(options: RecoverOptions): JobDefinition<Recover
         name: 'prepare',
         pool: 'backup',
         timeout_ms: LONG_MS,
-        async run({ payload, job_id, signal }) {
+        async run({ payload, job_id, signal, leavePlace }) {
           halves.admit(requestOf(job_id, payload))
           const { copy, pieces } = needs(payload)
           const archive = archiveOf(payload)
-          await databases.spares.recover(
-            await specOf(job_id, payload, signal),
-            {
-              copy: () => objects.copy(archive, copy, signal),
-              pieces: () => objects.pieces(archive, pieces, signal),
+          const spec = await specOf(job_id, payload, signal)
+          await options.streaming({ leavePlace }, payload.project_id, (passing) => {
+            const noted = (bytes: Readable) => Readable.from(passing(bytes), { objectMode: false })
+            const source = {
+              copy: () => noted(objects.copy(archive, copy, signal)),
+              pieces: () => noted(objects.pieces(archive, pieces, signal)),
               at: payload.at,
               database: archive.database_name,
-            },
-            signal,
-          )
+            }
+            return databases.spares.recover(spec, source, signal)
+          })
         },
       },
       {
