@@ -9,17 +9,28 @@ import type { ContainerCommand } from './engine.ts'
 import type { CommandResult, CommandStreams, DatabaseInstance } from './instance.ts'
 
 const OUTPUT_LIMIT_BYTES = 1024 ** 2
+/** What prints more, for nobody to keep, would be read for as long as it likes. */
+const MOST_PRINTED_BYTES = 16 * 1024 ** 2
 const LAST_LINES = 20
 /** Characters of the names of tables that a sentence has room for. */
 const MOST_NAMES = 200
 const NO_SPACE = /No space left on device|Disk quota exceeded/
 
-/** Reads a stream to its end and keeps the beginning. */
-async function beginningOf(stream: AsyncIterable<Buffer | string>): Promise<string> {
+/**
+ * Reads a stream to its end and keeps the beginning. Whoever is inside of the container may put a program without end
+ * in the place of any: to leave off breaks its stream, by which it is ended.
+ */
+async function beginningOf(stream: AsyncIterable<Buffer | string>, program = ''): Promise<string> {
   const kept: Buffer[] = []
   let size = 0
   for await (const chunk of stream) {
     size += chunk.length
+    if (size > MOST_PRINTED_BYTES)
+      throw new Fatal(
+        'command_failed',
+        `${program} printed more than ${MOST_PRINTED_BYTES / 1024 ** 2} MiB and was ended.`,
+        'Look whether its programs are still those of its image. Stop the database and start it: that brings them back.',
+      )
     if (size <= OUTPUT_LIMIT_BYTES) kept.push(Buffer.from(chunk))
   }
   return Buffer.concat(kept).toString('utf8')
@@ -45,7 +56,7 @@ export async function runInside(
   const written = pipeline(input, process.stdin, { signal }).catch(() => undefined)
   const read = streams.stdout
     ? pipeline(process.stdout, streams.stdout, { signal }).then(() => '')
-    : beginningOf(process.stdout as AsyncIterable<Buffer>)
+    : beginningOf(process.stdout as AsyncIterable<Buffer>, command.argv[0])
   try {
     const [result, output] = await Promise.all([process.done, read])
     await written

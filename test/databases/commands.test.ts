@@ -1,9 +1,11 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { text } from 'node:stream/consumers'
+import { PassThrough, type Readable } from 'node:stream'
 import { describe, expect, it } from 'vitest'
-import { heldBack } from '#server/databases/commands'
+import { heldBack, runInside } from '#server/databases/commands'
 import type { ContainerCommand } from '#server/databases/engine'
+import type { Engine } from '#server/platform/engine/engine'
 
 const READY: ContainerCommand = { argv: ['true'], env: {} }
 
@@ -48,5 +50,31 @@ describe('a command that is held back', () => {
   it('never begins when what it waits for does not come', async () => {
     const { output, ended } = begin(listing({ MARK: 'made' }, 'x'), READY, Promise.reject(new Error('ended')))
     expect([await output, (await ended) > 0]).toEqual(['', true])
+  })
+})
+
+describe('what a program in a database prints', () => {
+  const signal = new AbortController().signal
+  /** An engine whose programs print this, and end with their output. */
+  const printing = (stdout: Readable): Pick<Engine, 'exec'> => ({
+    exec: async () => ({
+      stdin: new PassThrough().resume(),
+      stdout,
+      done: once(stdout, 'close').then(() => ({ exit_code: 0, stderr: '' })),
+    }),
+  })
+
+  it('is read no further than any answer goes', async () => {
+    let printed = 0
+    const endless = new PassThrough({
+      read() {
+        printed += 64 * 1024
+        this.push(Buffer.alloc(64 * 1024))
+      },
+    })
+    const command = { argv: ['psql'], env: {} }
+    const running = runInside(printing(endless) as Engine, 'one', command, {}, signal)
+    await expect(running).rejects.toThrow('psql printed more than 16 MiB and was ended.')
+    expect([endless.destroyed, printed < 32 * 1024 ** 2]).toEqual([true, true])
   })
 })

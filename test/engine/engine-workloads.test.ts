@@ -281,4 +281,11 @@ describe('the streams of a command', () => {
     await expect(command.done).rejects.toMatchObject({ code: 'aborted' })
     await expect.poll(() => shell(instance.id, 'ps -o args | grep -c "^sleep 12345"')).toBe('0')
   })
+
+  test('that say without end what went wrong are ended, too', async () => {
+    const instance = await start()
+    const command = await engine.exec(instance.id, { command: ['sh', '-c', 'yes ENDLESS >&2'] }, calm)
+    await expect(command.done).rejects.toThrow('said without end')
+    await expect.poll(() => shell(instance.id, 'ps -o args | grep -c "^yes ENDLESS"')).toBe('0')
+  })
 })

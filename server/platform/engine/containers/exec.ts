@@ -9,6 +9,8 @@ import { aborted, toEngineError } from '../failures.ts'
 import type { ExecProcess, ExecResult, ExecSpec } from '../workload.ts'
 
 const STDERR_LIMIT_BYTES = 16 * 1024
+/** More is said by no command that goes on with its work, and somebody has to read it. */
+const MOST_STDERR_BYTES = 64 * 1024 ** 2
 /** The stream ends a moment before the engine knows the exit code. */
 const EXIT_ATTEMPTS = 200
 const EXIT_PAUSE_MS = 25
@@ -177,10 +179,14 @@ function createBlocks(stdout: PassThrough) {
 /** Hands stdout on as fast as it is read, and keeps the end of stderr. */
 async function pump(socket: Socket, stdout: PassThrough): Promise<string> {
   let tail: Buffer = Buffer.alloc(0)
+  let said = 0
   const blocks = createBlocks(stdout)
   try {
     for await (const { stderr, part } of readParts(socket)) {
       if (stderr) {
+        said += part.length
+        if (said > MOST_STDERR_BYTES)
+          throw new EngineError('failed', 'The command said without end what went wrong, and was ended.')
         tail = Buffer.concat([tail, part]).subarray(-STDERR_LIMIT_BYTES)
         continue
       }
