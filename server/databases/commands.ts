@@ -7,6 +7,7 @@ import { shellWord } from '#server/kernel/shell-word'
 import type { Engine } from '#server/platform/engine/engine'
 import type { ContainerCommand } from './engine.ts'
 import type { CommandResult, CommandStreams, DatabaseInstance } from './instance.ts'
+import { untilSilent } from './silence.ts'
 
 const OUTPUT_LIMIT_BYTES = 1024 ** 2
 /** What prints more, for nobody to keep, would be read for as long as it likes. */
@@ -165,7 +166,9 @@ export function outputOf(
   whole.once('close', () => written.destroy())
   const finished = once(written, 'end')
   finished.catch(() => {})
-  requireSuccess(instance, command, signal, { stdout: written })
+  const [program = ''] = command.argv
+  const limited = command.is_quiet ? signal : untilSilent(program, { printed: written, whole }, signal)
+  requireSuccess(instance, command, limited, { stdout: written })
     .then(() => finished)
     .then(
       () => whole.end(),

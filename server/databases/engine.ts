@@ -71,6 +71,8 @@ export interface ContainerCommand {
   stdin?: string
   /** What it says when a table stayed locked for too long; the first group names the table, or some of which it was. */
   locked?: RegExp
+  /** Whether it prints nothing until most of its work is done, however long that takes. */
+  is_quiet?: true
 }
 /** A few lines of a program. */
 export interface Snippet {

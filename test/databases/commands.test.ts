@@ -2,9 +2,12 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { text } from 'node:stream/consumers'
 import { PassThrough, type Readable } from 'node:stream'
-import { describe, expect, it } from 'vitest'
-import { heldBack, runInside } from '#server/databases/commands'
+import { afterEach, describe, expect, it, vi } from 'vitest'
+import { dumpStream, heldBack, runInside } from '#server/databases/commands'
 import type { ContainerCommand } from '#server/databases/engine'
+import { engineOf } from '#server/databases/engines'
+import type { DatabaseInstance } from '#server/databases/instance'
+import { SILENCE_LIMIT_MS } from '#server/databases/silence'
 import type { Engine } from '#server/platform/engine/engine'
 
 const READY: ContainerCommand = { argv: ['true'], env: {} }
@@ -55,6 +58,7 @@ describe('a command that is held back', () => {
 
 describe('what a program in a database prints', () => {
   const signal = new AbortController().signal
+  const credentials = { username: 'app', password: 'p1', database: 'shop', admin_password: 'p2' }
   /** An engine whose programs print this, and end with their output. */
   const printing = (stdout: Readable): Pick<Engine, 'exec'> => ({
     exec: async () => ({
@@ -76,5 +80,43 @@ describe('what a program in a database prints', () => {
     const running = runInside(printing(endless) as Engine, 'one', command, {}, signal)
     await expect(running).rejects.toThrow('psql printed more than 16 MiB and was ended.')
     expect([endless.destroyed, printed < 32 * 1024 ** 2]).toEqual([true, true])
+  })
+
+  describe('as a dump', () => {
+    afterEach(() => void vi.useRealTimers())
+    /** A dump that is read, and the program's side of it. */
+    function dumping(name: string) {
+      vi.useFakeTimers()
+      const printed = new PassThrough()
+      const engine = engineOf(name)
+      const instance: DatabaseInstance = {
+        ...{ engine, version: engine.lines[0]!, credentials },
+        run: (...asked) => runInside(printing(printed) as Engine, 'one', ...asked),
+      }
+      const dump = dumpStream(instance, signal)
+      const failed = new Promise<Error>((resolve) => dump.once('error', resolve))
+      return { printed, dump, failed }
+    }
+    const almost = SILENCE_LIMIT_MS - 1000
+
+    it('ends where nothing comes any more, as behind a table that somebody keeps locked', async () => {
+      const { printed, dump, failed } = dumping('mariadb')
+      dump.resume()
+      for (let piece = 0; piece < 3; piece++) {
+        await vi.advanceTimersByTimeAsync(almost)
+        printed.write('INSERT')
+      }
+      expect(dump.destroyed).toBe(false)
+      await vi.advanceTimersByTimeAsync(SILENCE_LIMIT_MS + 1000)
+      expect((await failed).message).toBe('mariadb-dump printed nothing for 30 minutes and was ended.')
+    })
+    it('waits for a reader who takes the time, and for a server that has to be done first', async () => {
+      const slow = dumping('mariadb')
+      slow.printed.write('INSERT')
+      const quiet = dumping('clickhouse')
+      quiet.dump.resume()
+      await vi.advanceTimersByTimeAsync(3 * SILENCE_LIMIT_MS)
+      expect([slow.dump.destroyed, quiet.dump.destroyed]).toEqual([false, false])
+    })
   })
 })

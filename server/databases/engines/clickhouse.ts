@@ -80,6 +80,7 @@ export const clickhouse = {
         `set -eu; rm -f ${FILE}; trap 'rm -f ${FILE}' EXIT; clickhouse-client --host=127.0.0.1 --query="BACKUP DATABASE \\\`$DB_NAME\\\` TO File('portreeve.zip')" >&2; cat ${FILE}`,
       ],
       env: { ...asAdmin(credentials), DB_NAME: credentials.database },
+      is_quiet: true,
     }),
   },
   restore: {
