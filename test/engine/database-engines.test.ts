@@ -7,6 +7,7 @@ import { redis } from '#server/databases/engines/redis'
 import { valkey } from '#server/databases/engines/valkey'
 import { type DatabaseContainer, startDatabaseContainer } from '#test/support/database-container'
 import { testDocker } from '#test/support/engine-images'
+import { poll } from '#test/support/poll'
 
 const ROWS = 2000
 /** Per engine that can be had here: a release line, what writes something into it and what reads it. */
@@ -15,6 +16,8 @@ const SAMPLES: {
   line: string
   write: (as: (command: readonly string[], stdin: string) => Promise<string>) => Promise<string>
   counts: Record<string, number>
+  /** A client that stays in, how those that are in are listed, and what is shown of it there. */
+  session: { begin: readonly string[]; list: readonly string[]; shown: string }
 }[] = [
   {
     engine: postgres,
@@ -32,6 +35,11 @@ const SAMPLES: {
          ALTER DATABASE shop SET search_path = odd, public, pg_catalog;`,
       ),
     counts: { 'odd."a b"': 0, 'public.notes': ROWS },
+    session: {
+      begin: ['psql', '--command=SELECT pg_sleep(3600)'],
+      list: ['psql', '--command=SET ROLE NONE', '--command=SELECT query FROM pg_catalog.pg_stat_activity'],
+      shown: 'pg_sleep(3600)',
+    },
   },
   {
     engine: mariadb,
@@ -45,6 +53,11 @@ const SAMPLES: {
          CREATE TRIGGER t BEFORE INSERT ON notes FOR EACH ROW SET NEW.body = NEW.body;`,
       ),
     counts: { 'a b': 0, notes: ROWS },
+    session: {
+      begin: ['mariadb', '--host=127.0.0.1', '--user=app', '--execute=SELECT SLEEP(3600)'],
+      list: ['mariadb', '--host=127.0.0.1', '--user=app', '--execute=SHOW PROCESSLIST'],
+      shown: 'SLEEP(3600)',
+    },
   },
   ...[redis, valkey].map((engine) => ({
     engine: engine as DatabaseEngine,
@@ -55,6 +68,11 @@ const SAMPLES: {
         `EVAL "for i=1,${ROWS} do redis.call('set','k'..i,i) end" 0\nSELECT 3\nSET one 1\n`,
       ),
     counts: { db0: ROWS, db3: 1 },
+    session: {
+      begin: [`${engine.name}-cli`, '-e', '--no-auth-warning', 'BLPOP', 'nothing', '0'],
+      list: [`${engine.name}-cli`, '--no-auth-warning', 'CLIENT', 'LIST'],
+      shown: 'cmd=blpop',
+    },
   })),
 ]
 const password = () => randomBytes(16).toString('hex')
@@ -122,8 +140,8 @@ async function restored(
   return [server, credentials]
 }
 
-describe.each(SAMPLES)('the descriptor of $engine.name', ({ engine, line, write, counts }) => {
-  it('holds on a real server: login, count, dump, restore by the app login, rotation', async () => {
+describe.each(SAMPLES)('the descriptor of $engine.name', ({ engine, line, write, counts, session }) => {
+  it('holds on a real server: login, count, dump, restore by the app login, rotation of who is in, too', async () => {
     const first = credentialsOf(engine)
     const server = await start(engine, first, { line, volume: `portreeve-test-${password()}` })
     await server.untilReady()
@@ -145,7 +163,12 @@ describe.each(SAMPLES)('the descriptor of $engine.name', ({ engine, line, write,
     await server.must(engine.set_password(next, first))
     await server.must(engine.login(first))
     await server.must(engine.login(next))
+    const intruder = server.run({ argv: session.begin, env: client(first) })
+    await poll(async () =>
+      (await server.must({ argv: session.list, env: client(first) })).includes(session.shown),
+    )
     await server.must(engine.revoke(next, first))
+    expect((await intruder).exit_code).not.toBe(0)
     await server.must(engine.revoke(next, first))
     expect((await server.run(engine.login(first))).exit_code).not.toBe(0)
     await server.must(engine.login(next))

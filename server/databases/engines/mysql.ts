@@ -2,6 +2,13 @@ import { type DatabaseEngine, databaseUrl, readCounts } from '../engine.ts'
 import { asApp, asRoot, countTables, dumpArguments, ownDatabase } from './mysql-family.ts'
 import { MYSQL, mysqlClient } from './clients.ts'
 
+/**
+ * Who is in stays in, whatever becomes of the password: apps come back with theirs, others do not. Sessions that ended
+ * by themselves in the meantime are passed over.
+ */
+const END_SESSIONS =
+  'sessions=$(mysql --user=root --batch --skip-column-names) || exit; echo "$sessions" | mysql --user=root --force || true'
+
 /** The login has one name for good, because routines and views name their definer; it may have two passwords. */
 export const mysql = {
   name: 'mysql',
@@ -28,8 +35,13 @@ export const mysql = {
         ? `ALTER USER '${credentials.username}'@'%' IDENTIFIED BY '${credentials.password}' RETAIN CURRENT PASSWORD;`
         : `ALTER USER '${credentials.username}'@'%' IDENTIFIED BY '${credentials.password}';`,
     ]),
-  revoke: (credentials) =>
-    asRoot('mysql', credentials, [`ALTER USER '${credentials.username}'@'%' DISCARD OLD PASSWORD;`]),
+  revoke: (credentials) => ({
+    ...asRoot('mysql', credentials, [
+      `ALTER USER '${credentials.username}'@'%' DISCARD OLD PASSWORD;`,
+      `SELECT CONCAT('KILL ', id, ';') FROM information_schema.processlist WHERE user = '${credentials.username}';`,
+    ]),
+    argv: ['sh', '-c', END_SESSIONS],
+  }),
   url: (credentials, address) =>
     databaseUrl('mysql', credentials, address, address.tls ? { ssl: '{"rejectUnauthorized":false}' } : {}),
   client: mysqlClient('mysql', '--ssl-mode=REQUIRED'),

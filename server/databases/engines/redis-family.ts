@@ -98,7 +98,12 @@ export function redisFamily(server: 'redis' | 'valkey') {
         'ACL SAVE',
       ]),
     revoke: (credentials) =>
-      lines(credentials, [`ACL SETUSER default resetpass >${credentials.password}`, 'ACL SAVE']),
+      lines(credentials, [
+        `ACL SETUSER default resetpass >${credentials.password}`,
+        'ACL SAVE',
+        // Who is in stays in, whatever becomes of the password: apps come back with theirs, others do not.
+        'CLIENT KILL USER default SKIPME yes',
+      ]),
     url: urlOf,
     client: (credentials, address) =>
       `${server}-cli -u ${shellWord(urlOf(credentials, address))}${address.tls ? ' --insecure' : ''}`,
