@@ -1,6 +1,7 @@
 import type { Readable, Writable } from 'node:stream'
 import { Fatal } from '#server/kernel/jobs/definition'
 import type { Engine, Instance } from '#server/platform/engine/engine'
+import { sparingDisk } from '#server/platform/engine/sparing-disk'
 import type { ExecProcess, ExecResult } from '#server/platform/engine/workload'
 import { EDGE_IMAGE } from '#server/platform/ingress/image'
 
@@ -125,14 +126,15 @@ export function createVolumeFiles(engine: Engine) {
       }
     },
     /** Writes a tar into an empty volume. Throws when it breaks off, also at its very end. */
-    async write(place: VolumePlace, source: AsyncIterable<Uint8Array>, signal: AbortSignal): Promise<void> {
-      for await (const tar of inside(place, [WRITE], false, signal)) {
-        tar.done.catch(() => undefined)
-        ;(tar.stdout as Readable).resume()
-        await feed(tar, source)
-        requireWell(await tar.done, 0, 'The volume could not be filled')
-      }
-    },
+    write: (place: VolumePlace, source: AsyncIterable<Uint8Array>, signal: AbortSignal): Promise<void> =>
+      sparingDisk(engine, signal, async (limited) => {
+        for await (const tar of inside(place, [WRITE], false, limited)) {
+          tar.done.catch(() => undefined)
+          ;(tar.stdout as Readable).resume()
+          await feed(tar, source)
+          requireWell(await tar.done, 0, 'The volume could not be filled')
+        }
+      }),
     /** What is in a volume. */
     async count(place: VolumePlace, signal: AbortSignal): Promise<FileCounts> {
       const found = createCounter()

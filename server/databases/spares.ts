@@ -1,6 +1,7 @@
 import { setTimeout as wait } from 'node:timers/promises'
 import { Fatal } from '#server/kernel/jobs/definition'
 import { requireSuccess } from './commands.ts'
+import { sparingDisk } from '#server/platform/engine/sparing-disk'
 import type { DatabaseContext } from './context.ts'
 import type { FileRestore } from './engine.ts'
 import type { DatabaseInstance } from './instance.ts'
@@ -69,21 +70,23 @@ export function createSpares(
      * Makes a spare of a dump, in the way of its engine, and answers once it runs and answers. Throws when the
      * dump is refused or breaks off; a further attempt begins anew.
      */
-    async load(spec: SpareSpec, dump: DumpSource, signal: AbortSignal): Promise<DatabaseInstance> {
-      const { restore } = spec.engine
-      await begin(spec)
-      if (restore.kind === 'file') return loadFile(spec, restore, dump, signal)
-      const { load } = restore
-      const instance = await servers.ensure({ ...spec, ...(load ? { command: load } : {}) }, signal)
-      await makeLogin(instance, signal)
-      await requireSuccess(instance, restore.command(spec.credentials), signal, { stdin: await dump() })
-      return instance
-    },
+    load: (spec: SpareSpec, dump: DumpSource, signal: AbortSignal): Promise<DatabaseInstance> =>
+      sparingDisk(engine, signal, async (limited) => {
+        const { restore } = spec.engine
+        await begin(spec)
+        if (restore.kind === 'file') return loadFile(spec, restore, dump, limited)
+        const { load } = restore
+        const instance = await servers.ensure({ ...spec, ...(load ? { command: load } : {}) }, limited)
+        await makeLogin(instance, limited)
+        await requireSuccess(instance, restore.command(spec.credentials), limited, { stdin: await dump() })
+        return instance
+      }),
     /** Makes a spare of a copy of a server's files and the log since then, as it was at a moment. */
-    async recover(spec: SpareSpec, source: RecoverySource, signal: AbortSignal): Promise<DatabaseInstance> {
-      await begin(spec)
-      return recoverServer(servers, spec, source, signal)
-    },
+    recover: (spec: SpareSpec, source: RecoverySource, signal: AbortSignal): Promise<DatabaseInstance> =>
+      sparingDisk(engine, signal, async (limited) => {
+        await begin(spec)
+        return recoverServer(servers, spec, source, limited)
+      }),
     /** Ends a spare and removes its volume; a missing one is fine. */
     async remove(volume_id: string): Promise<void> {
       await servers.stop(volume_id, 0)

@@ -1,4 +1,4 @@
-import { mkdirSync, statfsSync } from 'node:fs'
+import { existsSync, mkdirSync, statfsSync } from 'node:fs'
 import { ApiError } from './errors.ts'
 import { watchRoom } from './watched-room.ts'
 
@@ -23,6 +23,14 @@ export const freeForUsers = (directory: string): number => freeBeside(1, directo
  * backups could fill the disk until apps of others, which had written most since, are stopped for it.
  */
 export const freeForBackups = (directory: string): number => freeBeside(2, directory)
+
+/**
+ * The same for data that are filled beside what serves, on the disk of an engine; undefined for a folder that is not
+ * here.
+ */
+export function freeForCopies(directory: string): number | undefined {
+  return existsSync(directory) ? freeForBackups(directory) : undefined
+}
 
 /** The same of files: a disk whose table of files is full takes no file of anybody. */
 const MOST_FILES = 50_000

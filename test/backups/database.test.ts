@@ -56,6 +56,20 @@ describe('a backup of a database', () => {
     await api.services.jobs.idle()
     expect((await backup(made.id)).verification).toMatchObject({ status: 'succeeded', duration_ms: 5000 })
   })
+  it('that becomes more than the disk has room for is not tried to its end, and nothing of it stays', async () => {
+    const made = await backUp()
+    const before = volumes()
+    api.fakes.engine.disk.free_for_copies = 1024 ** 3
+    server.onLoad = () => {
+      api.fakes.engine.disk.free_for_copies = 0
+      return new Promise(() => {})
+    }
+    await api.as('developer').post(`/api/backups/${made.id}/verify`)
+    await api.services.jobs.idle()
+    const { verification } = await backup(made.id)
+    expect([verification.status, volumes()]).toEqual(['failed', before])
+    expect(verification.error).toMatch(/^The disk of this server has no room for what is restored/)
+  })
   it('that is not encrypted holds the very dump', async () => {
     const { zstdDecompressSync } = await import('node:zlib')
     const { location, encrypted } = await backUp({ encrypted: false })

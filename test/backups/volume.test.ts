@@ -181,6 +181,41 @@ describe('a backup of a volume', () => {
   })
 })
 
+describe('a disk that what is restored fills', () => {
+  const looks = () => api.fakes.engine.calls.filter(({ method }) => method === 'freeForCopies').length
+  const never = () => new Promise(() => {})
+  it('ends the trial or restore while there is room for what others write, and keeps nothing of it', async () => {
+    const { id: backup_id } = await backUp()
+    const before = engineVolumes()
+    volumes.onWrite = () => {
+      api.fakes.engine.disk.free_for_copies = 0
+      return never()
+    }
+    api.fakes.engine.disk.free_for_copies = 1024 ** 3
+    await post(`/api/backups/${backup_id}/verify`)
+    const { verification } = await show(`/api/backups/${backup_id}`)
+    expect(verification).toMatchObject({ status: 'failed' })
+    expect(verification.error).toMatch(/^The disk of this server has no room for what is restored/)
+    api.fakes.engine.disk.free_for_copies = 1024 ** 3
+    const { job_id } = (await restore(backup_id)).body.data
+    const job = (await api.as('admin').get(`/api/system/jobs/${job_id}`)).body.data
+    expect([job.status, job.error.code]).toEqual(['failed', 'disk_full'])
+    expect([engineVolumes(), held()]).toEqual([before, 'FILES'])
+  })
+  it('is not what ends one that takes little, and brings data back in an outage', async () => {
+    const { id: backup_id } = await backUp()
+    volumes.onWrite = async () => {
+      api.fakes.engine.disk.free_for_copies = -1
+      const seen = looks()
+      await expect.poll(looks).toBeGreaterThan(seen + 1)
+    }
+    api.fakes.engine.disk.free_for_copies = 1024 ** 2
+    const { job_id } = (await restore(backup_id)).body.data
+    expect((await api.as('admin').get(`/api/system/jobs/${job_id}`)).body.data.status).toBe('succeeded')
+    expect(held()).toBe('FILES')
+  })
+})
+
 describe('a container beside a volume that the engine did not remove', () => {
   it('keeps neither a restore nor a trial from being tried again, nor stays', async () => {
     const { id: backup_id } = await backUp()

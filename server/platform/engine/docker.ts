@@ -9,6 +9,7 @@ import type { Connection } from './connection.ts'
 import type { EngineOpener } from './dial.ts'
 import type { Engine, EngineVersion } from './engine.ts'
 import { createDisk } from './disk.ts'
+import { freeForCopies } from '#server/kernel/disk-reserve'
 import { createDiskRoom } from './disk-room.ts'
 import { createExec } from './containers/exec.ts'
 import { unseenHoles, type WatchHoles } from './holes.ts'
@@ -122,6 +123,8 @@ export function createDockerEngine(options: DockerEngineOptions): Engine {
     openTerminal: terminals.open,
     hangUpTerminal: terminals.hangUp,
     dataDirectory: disk.directory,
+    freeForCopies: async (signal) =>
+      connection.local ? freeForCopies(await disk.directory(signal)) : undefined,
     diskUsage: disk.usage,
     imageNamedAt: disk.namedAt,
     pruneBuildCache: disk.pruneCache,

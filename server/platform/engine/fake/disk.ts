@@ -9,6 +9,7 @@ interface Parts {
   instances: FakeInstances
   volumes: FakeVolumes
   build_cache: DiskCache[]
+  disk: { free_for_copies?: number }
   called(method: keyof Engine, ...args: unknown[]): void
 }
 
@@ -19,11 +20,19 @@ export function fakeDisk({
   instances,
   volumes,
   build_cache,
-}: Parts): Pick<Engine, 'dataDirectory' | 'diskUsage' | 'imageNamedAt' | 'pruneBuildCache'> {
+  disk,
+}: Parts): Pick<
+  Engine,
+  'dataDirectory' | 'freeForCopies' | 'diskUsage' | 'imageNamedAt' | 'pruneBuildCache'
+> {
   return {
     async dataDirectory() {
       called('dataDirectory')
       return ''
+    },
+    async freeForCopies() {
+      called('freeForCopies')
+      return disk.free_for_copies
     },
     async diskUsage() {
       called('diskUsage')

@@ -60,6 +60,8 @@ export interface FakeEngine extends Engine {
   loseVolume(volume_id: string): void
   /** Entries of its build cache, to be added by a test. */
   readonly buildCache: DiskCache[]
+  /** Bytes of its disk that copies may take; by itself nothing is known of it. */
+  readonly disk: { free_for_copies?: number }
   /** Ids of the volumes that exist. */
   volumes(): string[]
   /** Names of the networks that exist. */
@@ -68,6 +70,7 @@ export interface FakeEngine extends Engine {
 
 interface State {
   build_cache: DiskCache[]
+  disk: { free_for_copies?: number }
   calls: FakeCall[]
   networks: Map<string, Labels>
   behaviours: { match: FakeMatch; behaviour: FakeBehaviour }[]
@@ -90,6 +93,7 @@ export function createFakeEngine(): FakeEngine {
   const volumes = createFakeVolumes()
   const state: State = {
     build_cache: [],
+    disk: {},
     calls: [],
     networks,
     behaviours,
@@ -141,6 +145,7 @@ function controls(state: State): Omit<FakeEngine, keyof Engine> {
     fillVolume: (id, bytes) => state.volumes.fill(id, bytes),
     print: (id, text, stream) => printLine(instances.get(id), text, stream),
     buildCache: state.build_cache,
+    disk: state.disk,
     networks: () => [...networks.keys()],
     loseVolume: (id) => state.volumes.lose(id),
     volumes: () => state.volumes.ids(),
