@@ -175,3 +175,15 @@ describe.each(SAMPLES)('the descriptor of $engine.name', ({ engine, line, write,
     expect(engine.count.read(await server.must(engine.count.command(next)))).toEqual(counts)
   })
 })
+
+it('a dump for MariaDB that asks for files of the container gets none: its variables hold the password of root', async () => {
+  const credentials = credentialsOf(mariadb)
+  const server = await start(mariadb, credentials, { line: '11.8', volume: `portreeve-test-${password()}` })
+  await server.untilReady()
+  await server.must(mariadb.set_password(credentials))
+  const hostile = `${mariadb.dump.uploads.guard}CREATE TABLE leak (line blob);
+LOAD DATA LOCAL INFILE '/proc/self/environ' INTO TABLE leak;\n`
+  const { exit_code } = await server.run(mariadb.restore.command(credentials), Buffer.from(hostile))
+  expect(exit_code).not.toBe(0)
+  expect(mariadb.count.read(await server.must(mariadb.count.command(credentials)))).toEqual({ leak: 0 })
+})

@@ -10,13 +10,20 @@ export const asRoot = (
   env: { MYSQL_PWD: admin_password },
   stdin: lines.join('\n'),
 })
-/** As the app's login, in its database. Commands of the client in what it reads (`\\!`, `system`) are text. */
+/**
+ * As the app's login, in its database. Commands of the client in what it reads (`\\!`, `system`) are text, and files that
+ * a dump asks for (`LOAD DATA LOCAL`) are not given to it: the client runs as root, with the variables of the container.
+ */
 export const asApp = (
   client: string,
   { username, password, database }: Credentials,
   ...more: string[]
 ): ContainerCommand => ({
-  argv: [client, '--host=127.0.0.1', `--user=${username}`, '--batch', '--binary-mode', ...more, database],
+  argv: [
+    ...[client, '--host=127.0.0.1', `--user=${username}`, '--batch', '--binary-mode', '--local-infile=0'],
+    ...more,
+    database,
+  ],
   env: { MYSQL_PWD: password },
 })
 /** The database and the rights on it. */
