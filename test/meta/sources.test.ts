@@ -142,6 +142,7 @@ describe('programs on the host', () => {
       'server/databases/commands.ts',
       'server/databases/engines/clickhouse.ts',
       'server/databases/engines/mongodb.ts',
+      'server/databases/engines/mysql.ts',
       'server/databases/engines/redis-family.ts',
       'server/platform/engine/containers/body.ts',
       'server/platform/engine/containers/terminal.ts',
