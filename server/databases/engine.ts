@@ -30,7 +30,8 @@ export interface DatabaseEngine {
   login(credentials: Credentials): ContainerCommand
   /**
    * Makes the database and the login, or sets the login's password; what was valid before stays valid. The
-   * administrator's word, idempotent. `previous` is what linked apps still use.
+   * administrator's word, idempotent. `previous` is what linked apps still use: then the database is there, and
+   * nothing is asked for that they, or whoever else has that password, can keep waiting by a lock.
    */
   set_password(credentials: Credentials, previous?: Credentials): ContainerCommand
   /** Ends what was valid before: from now on only `credentials` open the database. Idempotent. */

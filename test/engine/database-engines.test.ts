@@ -16,7 +16,7 @@ const SAMPLES: {
   line: string
   write: (as: (command: readonly string[], stdin: string) => Promise<string>) => Promise<string>
   counts: Record<string, number>
-  /** A client that stays in, how those that are in are listed, and what is shown of it there. */
+  /** A client that stays in with what it can lock, how those that are in are listed, and what is shown of it there. */
   session: { begin: readonly string[]; list: readonly string[]; shown: string }
 }[] = [
   {
@@ -36,7 +36,7 @@ const SAMPLES: {
       ),
     counts: { 'odd."a b"': 0, 'public.notes': ROWS },
     session: {
-      begin: ['psql', '--command=SELECT pg_sleep(3600)'],
+      begin: ['psql', '--command=GRANT TEMP ON DATABASE shop TO PUBLIC; SELECT pg_sleep(3600)'],
       list: ['psql', '--command=SET ROLE NONE', '--command=SELECT query FROM pg_catalog.pg_stat_activity'],
       shown: 'pg_sleep(3600)',
     },
@@ -54,7 +54,10 @@ const SAMPLES: {
       ),
     counts: { 'a b': 0, notes: ROWS },
     session: {
-      begin: ['mariadb', '--host=127.0.0.1', '--user=app', '--execute=SELECT SLEEP(3600)'],
+      begin: [
+        ...['mariadb', '--host=127.0.0.1', '--user=app', 'shop'],
+        '--execute=LOCK TABLES notes WRITE; SELECT SLEEP(3600)',
+      ],
       list: ['mariadb', '--host=127.0.0.1', '--user=app', '--execute=SHOW PROCESSLIST'],
       shown: 'SLEEP(3600)',
     },
@@ -160,13 +163,13 @@ describe.each(SAMPLES)('the descriptor of $engine.name', ({ engine, line, write,
     await copy.must(engine.login(own))
 
     const next = credentialsOf(engine, 2, first)
-    await server.must(engine.set_password(next, first))
-    await server.must(engine.login(first))
-    await server.must(engine.login(next))
     const intruder = server.run({ argv: session.begin, env: client(first) })
     await poll(async () =>
       (await server.must({ argv: session.list, env: client(first) })).includes(session.shown),
     )
+    await server.must(engine.set_password(next, first))
+    await server.must(engine.login(first))
+    await server.must(engine.login(next))
     await server.must(engine.revoke(next, first))
     expect((await intruder).exit_code).not.toBe(0)
     await server.must(engine.revoke(next, first))

@@ -32,7 +32,7 @@ export const mariadb = {
   set_password: (credentials, previous) =>
     asRoot('mariadb', credentials, [
       `CREATE USER IF NOT EXISTS '${credentials.username}'@'%';`,
-      ...ownDatabase(credentials),
+      ...(previous ? [] : ownDatabase(credentials)),
       `ALTER USER '${credentials.username}'@'%' IDENTIFIED VIA ${[credentials, ...(previous ? [previous] : [])].map(({ password }) => native(password)).join(' OR ')};`,
     ]),
   revoke: (credentials) =>

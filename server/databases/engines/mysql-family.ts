@@ -26,7 +26,7 @@ export const asApp = (
   ],
   env: { MYSQL_PWD: password },
 })
-/** The database and the rights on it. */
+/** The database and the rights on it. Whoever has a table of it locked keeps these waiting. */
 export const ownDatabase = ({ username, database }: Credentials): string[] => [
   `CREATE DATABASE IF NOT EXISTS \`${database}\` CHARACTER SET utf8mb4;`,
   `GRANT ALL ON \`${database}\`.* TO '${username}'@'%';`,

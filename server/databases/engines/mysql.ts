@@ -30,7 +30,7 @@ export const mysql = {
   set_password: (credentials, previous) =>
     asRoot('mysql', credentials, [
       `CREATE USER IF NOT EXISTS '${credentials.username}'@'%' IDENTIFIED BY '${(previous ?? credentials).password}';`,
-      ...ownDatabase(credentials),
+      ...(previous ? [] : ownDatabase(credentials)),
       previous
         ? `ALTER USER '${credentials.username}'@'%' IDENTIFIED BY '${credentials.password}' RETAIN CURRENT PASSWORD;`
         : `ALTER USER '${credentials.username}'@'%' IDENTIFIED BY '${credentials.password}';`,

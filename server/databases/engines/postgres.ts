@@ -23,6 +23,11 @@ const script = (credentials: Credentials, lines: string[]): ContainerCommand => 
   env: asAdmin(credentials),
   stdin: lines.join('\n'),
 })
+/** The database of the app. Its owner, in a transaction that goes on, keeps a change of the rights on it waiting. */
+const ownDatabase = ({ database }: Credentials): string[] => [
+  `SELECT 'CREATE DATABASE "${database}" OWNER app' WHERE NOT EXISTS (SELECT FROM pg_database WHERE datname = '${database}') \\gexec`,
+  `REVOKE ALL ON DATABASE "${database}" FROM PUBLIC;`,
+]
 const COUNT = `SELECT format('%I.%I', schemaname, tablename), (xpath('/row/c/text()', query_to_xml(
   format('SELECT count(*) AS c FROM %I.%I', schemaname, tablename), false, true, '')))[1]::text
   FROM pg_tables WHERE schemaname NOT IN ('pg_catalog', 'information_schema') ORDER BY 1`
@@ -52,7 +57,7 @@ export const postgres = {
   username: (generation) => `app_${generation}`,
   probe: (credentials) => ({ argv: ['pg_isready', '--quiet'], env: asAdmin(credentials) }),
   login: (credentials) => ({ argv: [...PSQL, '--command=SELECT 1'], env: asApp(credentials) }),
-  set_password: (credentials) =>
+  set_password: (credentials, previous) =>
     script(credentials, [
       // Each commit would wait for the disk; the last one waits for all of them.
       'SET synchronous_commit = off;',
@@ -60,8 +65,7 @@ export const postgres = {
       `SELECT 'CREATE ROLE ${credentials.username}' WHERE NOT EXISTS (SELECT FROM pg_roles WHERE rolname = '${credentials.username}') \\gexec`,
       `GRANT app TO ${credentials.username};`,
       `ALTER ROLE ${credentials.username} SET role = 'app';`,
-      `SELECT 'CREATE DATABASE "${credentials.database}" OWNER app' WHERE NOT EXISTS (SELECT FROM pg_database WHERE datname = '${credentials.database}') \\gexec`,
-      `REVOKE ALL ON DATABASE "${credentials.database}" FROM PUBLIC;`,
+      ...(previous ? [] : ownDatabase(credentials)),
       'SET synchronous_commit = on;',
       `ALTER ROLE ${credentials.username} LOGIN PASSWORD '${credentials.password}';`,
     ]),
