@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { poll } from '#test/support/poll'
+import { SHOP_URL } from '#test/support/shop'
 import { createPreviewWorld, FORK_URL, type PreviewWorld } from './harness.ts'
 
 const CANARY = 'canary-91be07c2dd5a4f'
@@ -199,5 +200,32 @@ describe('a commit of which the forge tells the first digits only, as Bitbucket 
     expect(body.data.deployment_ids).toEqual([])
     await world.idle()
     expect(await world.preview(13)).toMatchObject({ status: 'running', commit: sha })
+  })
+})
+
+describe('a compose file that multiplies its services', () => {
+  it('has as many instances in a preview of the team, and one of each in that of a stranger', async () => {
+    await world.close()
+    world = await createPreviewWorld({ source: 'compose', settings: { forks: 'without_secrets' } })
+    const compose = {
+      'compose.yaml': `services:
+  web: { image: "nginx:1", ports: ["80"], deploy: { replicas: 3 } }
+  off: { image: "nginx:1", scale: 0 }
+  worker: { image: "nginx:1", scale: 4 }
+`,
+    }
+    const replicasIn = (preview: string) =>
+      engine()
+        .calls.filter(({ method }) => method === 'ensureRelease')
+        .map(({ args }) => args[0] as { replicas: number; environment: Record<string, string> })
+        .filter(({ environment }) => environment.PORTREEVE_APP === preview)
+        .map(({ replicas }) => replicas)
+    const areThere = (preview: string) => poll(() => replicasIn(preview).length >= 3)
+    await offer('opened', compose)
+    const sha = world.api.fakes.git.commit(SHOP_URL, 'feature', compose)
+    await world.pullRequest('opened', { number: 13, sha })
+    await Promise.all(['pr-12-shop', 'pr-13-shop'].map(areThere))
+    expect(replicasIn('pr-12-shop').slice(0, 3).sort()).toEqual([0, 1, 1])
+    expect(replicasIn('pr-13-shop').slice(0, 3).sort()).toEqual([0, 3, 4])
   })
 })
