@@ -244,6 +244,35 @@ describe.skipIf(!canStartEngine)('a cluster of two servers', () => {
     for (const network of said) await network.remove()
     await engine.removeRelease('rel_shop_more', 0)
   })
+  test('a further member finds the cluster open, however long it takes, and its containers find those of others', async () => {
+    const { machine, target } = await machines.add()
+    try {
+      const further = { id: 'node_further', target }
+      const doors = (name: string) => machines.manager.inside('iptables', '-S', name)
+      const shut = ['OUTPUT', '-p', 'tcp', '--dport', '2377', '-j', 'DROP']
+      machine.inside('iptables', '-I', ...shut)
+      const joining = cluster.join(further, never).then(
+        () => true,
+        () => false,
+      )
+      await poll(() => doors('PTR-CLUSTER-TCP').includes(machine.address), 20_000)
+      // What puts this back has been everywhere else as well.
+      machines.manager.inside('iptables', '-F', 'PTR-CLUSTER-UDP')
+      await poll(() => doors('PTR-CLUSTER-UDP').includes(machines.worker.address), 30_000)
+      expect(doors('PTR-CLUSTER-TCP')).toContain(machine.address)
+      machine.inside('iptables', '-D', ...shut)
+      if (!(await joining)) await cluster.join(further, never)
+      cluster.use([member, further])
+      const more = await place('shop', 'more', further.id)
+      await poll(async () => (await fromManager(more.address!)) === 'more', 20_000)
+      await poll(async () => (await visit(there, 'http://more:8080/')) === 'more', 20_000)
+      await poll(async () => (await visit(more, 'http://api:8080/')) === 'api', 20_000)
+      await cluster.leave(further, never)
+      cluster.use([member])
+    } finally {
+      await machine.close()
+    }
+  })
   test('its log, measures, commands and events are those of any other instance', async () => {
     const lines: string[] = []
     expect(await inInstance(there, 'sh', '-c', 'echo said > /proc/1/fd/1; hostname')).toBe(

@@ -160,6 +160,15 @@ done`
   }
 }
 
+const targetOf = ({ address, folder }: { address: string; folder: string }): NodeTarget => ({
+  address,
+  port: 22,
+  user: 'root',
+  private_key: readFileSync(join(folder, 'user'), 'utf8'),
+})
+const hostKeyOf = ({ folder }: { folder: string }): string =>
+  sh('ssh-keygen', '-lf', join(folder, 'host.pub')).split(' ')[1]!
+
 /**
  * Two machines in one network, of which the second lets root in over SSH.
  * @param settings of both engines.
@@ -172,18 +181,17 @@ export async function startMachines(
   openLan()
   const manager = await startMachine(1, false, settings)
   const worker = await startMachine(2, true, { ...settings, ...of_worker })
-  const target: NodeTarget = {
-    address: worker.address,
-    port: 22,
-    user: 'root',
-    private_key: readFileSync(join(worker.folder, 'user'), 'utf8'),
-  }
   return {
     manager: manager as Machine,
     worker: worker as Machine,
-    target,
+    target: targetOf(worker),
     /** Fingerprint of the worker's key, as it prints it itself. */
-    host_key: sh('ssh-keygen', '-lf', join(worker.folder, 'host.pub')).split(' ')[1]!,
+    host_key: hostKeyOf(worker),
+    /** One more that lets root in, and how it is logged in to. */
+    async add(): Promise<{ machine: Machine; target: NodeTarget }> {
+      const machine = await startMachine(3, true, { ...settings, ...of_worker })
+      return { machine, target: { ...targetOf(machine), host_key: hostKeyOf(machine) } }
+    },
     async close(): Promise<void> {
       await worker.close()
       await manager.close()

@@ -44,6 +44,8 @@ export function createMembers(options: MembersOptions) {
   const watchers = new Set<() => void>()
   const turns = new WeakMap<Link, InTurn>()
   let links: readonly Link[] = []
+  /** Servers that are on their way into the cluster: whoever puts things back does not close it to them. */
+  const coming = new Set<Link>()
   let timer: NodeJS.Timeout | undefined
   let loading: Promise<void> | undefined
   let told = ''
@@ -51,14 +53,20 @@ export function createMembers(options: MembersOptions) {
   /** Members that have left, or are about to: nothing is put back there. */
   const departed = new Set<string>()
 
+  /** All members as they are to be. */
+  const everyone = (): Link[] => {
+    const ids = new Set(links.map(({ member }) => member.id))
+    return [...links, ...[...coming].filter(({ member }) => !ids.has(member.id))]
+  }
   const addresses = (all: readonly Link[]) => all.flatMap((link) => link.address() ?? [])
 
   /** Lets this server's engine speak to those of others. */
-  const admit = (other: readonly string[]) => options.admit(other, GOSSIP_PORT)
+  const admit = () => options.admit(addresses(everyone()), GOSSIP_PORT)
 
   /** Leads what is meant for members to them. */
-  const ensureHere = (all: readonly Link[] = links) =>
+  const ensureHere = () =>
     inTurn(async () => {
+      const all = everyone()
       if (all.length === 0) return
       const inner = innerAddresses(all.map(({ member }) => member.id))
       const ends = all.flatMap((link) => {
@@ -70,13 +78,14 @@ export function createMembers(options: MembersOptions) {
       await ensureManagerEnd(await thisServer(), ends)
     })
 
-  /** One at a time on each member. @param all the members as they are to be, with the one that is about to join. */
-  function furnish(link: Link, session: Session, all?: readonly Link[]): Promise<void> {
+  /** One at a time on each member. */
+  function furnish(link: Link, session: Session): Promise<void> {
     const turn = turns.get(link) ?? createTurn()
     turns.set(link, turn)
-    return turn(() => furnishNow(link, session, all ?? links))
+    return turn(() => furnishNow(link, session))
   }
-  async function furnishNow(link: Link, session: Session, all: readonly Link[]): Promise<void> {
+  async function furnishNow(link: Link, session: Session): Promise<void> {
+    const all = everyone()
     if (!session.is_root)
       throw new ClusterError('not_root', `The login at ${link.member.target.address} may not become root.`)
     const ids = new Set([...all.map(({ member }) => member.id), link.member.id])
@@ -159,7 +168,6 @@ export function createMembers(options: MembersOptions) {
     scope,
     shared,
     thisServer,
-    admit,
     open,
     furnish,
     ensureHere,
@@ -171,6 +179,7 @@ export function createMembers(options: MembersOptions) {
     /** From now on it is no member, whoever names it; what is under way there has ended. */
     async depart(node_id: string): Promise<Link | undefined> {
       departed.add(node_id)
+      for (const link of coming) if (link.member.id === node_id) coming.delete(link)
       const link = links.find(({ member }) => member.id === node_id)
       links = links.filter((other) => other !== link)
       for (const changed of watchers) changed()
@@ -178,14 +187,27 @@ export function createMembers(options: MembersOptions) {
       return link
     },
     arrive: (node_id: string) => void departed.delete(node_id),
+    /** Opens the cluster to a server before it joins; that stays until it is a member, or could not be one. */
+    async welcome<T>(link: Link, work: () => Promise<T>): Promise<T> {
+      coming.add(link)
+      try {
+        await admit()
+        await ensureHere()
+        return await work()
+      } catch (error) {
+        coming.delete(link)
+        throw error
+      }
+    },
     use(named: readonly Member[]): void {
       const members = named.filter(({ id }) => !departed.has(id))
       const kept = links.filter(({ member }) => members.some((other) => isSame(member, other)))
       const fresh = members.filter((member) => !kept.some((link) => isSame(link.member, member)))
       if (fresh.length === 0 && kept.length === links.length) return
       for (const link of links) if (!kept.includes(link)) link.close()
+      for (const link of coming) if (members.some(({ id }) => id === link.member.id)) coming.delete(link)
       links = [...kept, ...fresh.map(open)]
-      void admit(addresses(links))
+      void admit()
       if (links.length > 0) loading ??= shared.load().catch(() => void (loading = undefined))
       for (const changed of watchers) changed()
       if (links.length > 0) void lookNow()

@@ -64,18 +64,16 @@ export function createMembership(members: Members, installation: string) {
       const kept = await endLiveRestore(members.local, (is_on) => setLiveRestore(here.run, here.pid, is_on))
       await swarm.init(manager_address, kept)
     }
-    const others = members.list().filter(({ member }) => member.id !== link.member.id)
-    // The ports of the cluster are opened to it before it comes.
-    await members.admit([session.address])
-    await members.ensureHere([...others, link])
-    await members.furnish(link, session, [...others, link])
-    const pid = await pidOf(session)
-    const kept = await endLiveRestore(link.connection, (is_on) => setLiveRestore(session.run, pid, is_on))
-    await swarm.join(
-      link.connection,
-      { id: link.member.id, address: session.address, kept_running: kept },
-      manager_address,
-    )
+    await members.welcome(link, async () => {
+      await members.furnish(link, session)
+      const pid = await pidOf(session)
+      const kept = await endLiveRestore(link.connection, (is_on) => setLiveRestore(session.run, pid, is_on))
+      await swarm.join(
+        link.connection,
+        { id: link.member.id, address: session.address, kept_running: kept },
+        manager_address,
+      )
+    })
   }
 
   /** Takes from a server what Portreeve brought to it. */
@@ -135,7 +133,7 @@ export function createMembership(members: Members, installation: string) {
       if (!(await swarm.isOurs())) return
       await swarm.forget(member.id)
       if (await swarm.isAlone()) await dissolve()
-      else await members.ensureHere(members.list().filter((link) => link.member.id !== member.id))
+      else await members.ensureHere()
     },
   }
 }
