@@ -66,5 +66,6 @@ export const createPlaced = (
   },
   isBeingPlaced: (node_id: string): boolean =>
     releases.placed([...releasesAtWork()]).some((release) => release.node_id === node_id),
-  nodeOf: (release_id: string): string | null | undefined => releases.find(release_id)?.node_id,
+  nodeOf: (release_id: string): string | null | undefined =>
+    releases.exists(release_id) ? (releases.placed([release_id])[0]?.node_id ?? null) : undefined,
 })

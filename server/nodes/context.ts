@@ -19,6 +19,8 @@ export interface NodePorts {
   privateKey(ssh_key_id: string): string
   /** Apps that are to run, with the added server that their live release is on, whether there is one of that id or not. */
   placed(): { app_id: string; node_id: string; is_busy: boolean }[]
+  /** The server that a release was placed on, null for this one; undefined where no such release is known. */
+  nodeOf(release_id: string): string | null | undefined
   /** Whether a deployment is under way whose release is on an added server. */
   isBeingPlaced(node_id: string): boolean
   /** Queues a deployment that starts an app on another server; false while that is of no use. */

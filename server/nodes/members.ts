@@ -78,7 +78,7 @@ export function createMembers(context: NodeContext, onChange: () => void) {
           return []
         }
       })
-      cluster.use(members)
+      cluster.use(members, ports.nodeOf)
     },
     /** Asks a server how it is. */
     async look(row: NodeRow): Promise<{ row: NodeRow; reading: NodeReading | undefined }> {

@@ -17,7 +17,7 @@ export default defineModule({
     use: {
       addresses: Pick<Addresses, 'of_server'>
       apps: Pick<AppsDomain, 'pinnedTo' | 'unpin' | 'lost'>
-      deployments: Pick<DeploymentsDomain, 'placed' | 'isBeingPlaced' | 'move'>
+      deployments: Pick<DeploymentsDomain, 'placed' | 'isBeingPlaced' | 'move' | 'nodeOf'>
       ssh_keys: Pick<SshKeys, 'privateKey'>
     },
   ) =>
@@ -29,6 +29,7 @@ export default defineModule({
       ports: {
         privateKey: (id) => use.ssh_keys.privateKey(id),
         placed: () => use.deployments.placed(),
+        nodeOf: (release_id) => use.deployments.nodeOf(release_id),
         isBeingPlaced: (id) => use.deployments.isBeingPlaced(id),
         move: (app_id, reason) => use.deployments.move(app_id, reason),
         pinned: (id) => use.apps.pinnedTo(id),

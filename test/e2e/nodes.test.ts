@@ -151,6 +151,20 @@ describe.skipIf(!canStartEngine)('a second server', () => {
     await make('here', { node_id: nodes.find(({ role }) => role === 'manager')!.id })
     expect(await runningThere()).toHaveLength(1)
   })
+  it('has nothing of an app that was placed elsewhere, whatever a container there says', async () => {
+    const [mine] = (await call('GET', `/api/apps/${apps.here}/instances`)).body.data as { id: string }[]
+    const { Name, Config, HostConfig } = await machines.manager.docker.getContainer(mine!.id).inspect()
+    const [model] = await machines.worker.docker.listContainers()
+    const fake = await machines.worker.docker.createContainer({
+      name: Name.slice(1),
+      Image: model!.ImageID,
+      Labels: Config.Labels,
+      HostConfig: { NetworkMode: HostConfig.NetworkMode! },
+    })
+    await fake.start()
+    expect(await places('here')).toEqual(['local'])
+    await fake.remove({ force: true })
+  })
   it('gives its apps to others without a request lost, and takes them again', async () => {
     const seen = new Set<string>()
     let is_over = false

@@ -18,12 +18,18 @@ export interface Cluster {
    * one nothing of a cluster is left on this server.
    */
   leave(node: Member, signal: AbortSignal, options?: { is_given_up?: boolean }): Promise<void>
-  /** Which members there are, in place of those named before; connections open when they are needed. */
-  use(members: readonly Member[]): void
+  /**
+   * Which members there are, in place of those named before; connections open when they are needed.
+   * @param nodeOf what a member says to run of other releases than those on it is not believed.
+   */
+  use(members: readonly Member[], nodeOf?: NodeOf): void
   /** What a member has and uses now. Throws ClusterError('unreachable') within 10 s. */
   read(node_id: string, signal?: AbortSignal): Promise<NodeReading>
   close(): Promise<void>
 }
+
+/** The server that a release was placed on, null for this one; undefined where no such release is known. */
+export type NodeOf = (release_id: string) => string | null | undefined
 
 /** How a server is logged in to. */
 export interface NodeTarget {

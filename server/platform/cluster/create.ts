@@ -78,6 +78,7 @@ export function createCluster(
     onChange: members.onChange,
     prepare: (member, spec, signal) => members.prepare(engines.linkOf(member), spec, signal),
     here: members.here,
+    nodeOf: members.nodeOf,
     removeShared: members.shared.remove,
     close: async () => members.close(),
   })

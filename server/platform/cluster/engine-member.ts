@@ -33,8 +33,13 @@ const fits = (filter: InstanceFilter, { owner, release_id, project_id }: Instanc
 /**
  * What is known of a member, which may stop answering at any time: then it is said what it said last, and nobody waits
  * for it.
+ * @param believes whether what it says to run can be there.
  */
-export function createKnowledge(member: EngineMember, now: () => number = () => performance.now()) {
+export function createKnowledge(
+  member: EngineMember,
+  believes: (said: Pick<Instance, 'owner' | 'release_id'>) => boolean,
+  now: () => number = () => performance.now(),
+) {
   const known = new Map<string, Instance>()
   let heard_at = Number.NEGATIVE_INFINITY
   let silent_until = Number.NEGATIVE_INFINITY
@@ -89,10 +94,9 @@ export function createKnowledge(member: EngineMember, now: () => number = () => 
     },
     async instances(filter: InstanceFilter): Promise<Instance[]> {
       try {
-        const found = (await ask(() => member.engine.instances(filter))).map((instance) => ({
-          ...instance,
-          node: member.id,
-        }))
+        const found = (await ask(() => member.engine.instances(filter)))
+          .filter(believes)
+          .map((instance): Instance => ({ ...instance, node: member.id }))
         for (const [id, instance] of known) if (fits(filter, instance)) known.delete(id)
         for (const instance of found) known.set(instance.id, instance)
         return found

@@ -11,6 +11,8 @@ export interface Placing {
   prepare<T extends ContainerSpec>(member: EngineMember, spec: T, signal: AbortSignal): Promise<T>
   /** How this server's own engine is asked. */
   here<T extends ContainerSpec>(spec: T): T
+  /** Server that a release was placed on, null for this one; undefined where no such release is known. */
+  nodeOf(release_id: string): string | null | undefined
   /** Removes a project's network over all servers. */
   removeShared(network: string): Promise<void>
   close(): Promise<void>
@@ -23,12 +25,28 @@ export interface Placing {
 export function createClusterEngine(local: Engine, placing: Placing, now?: () => number): Engine {
   let known: Knowledge[] = []
 
+  /**
+   * Members run apps, each what was placed on it; what is left from before may be on one that has another id since. Whoever
+   * took one over can put any label on a container there, and must not get the requests and commands of others by that.
+   */
+  const believes = ({ id }: EngineMember) =>
+    function isPlaced({ owner, release_id }: Pick<Instance, 'owner' | 'release_id'>): boolean {
+      if (owner.kind !== 'app') return false
+      const node = placing.nodeOf(release_id)
+      return (
+        node === undefined ||
+        node === id ||
+        (node !== null && !placing.members().some((one) => one.id === node))
+      )
+    }
+
   /** Members with what is known of them. */
   function all(): readonly Knowledge[] {
     const members = placing.members()
     if (members.length !== known.length || members.some((member, at) => known[at]?.member !== member))
       known = members.map(
-        (member) => known.find((one) => one.member === member) ?? createKnowledge(member, now),
+        (member) =>
+          known.find((one) => one.member === member) ?? createKnowledge(member, believes(member), now),
       )
     return known
   }

@@ -9,7 +9,7 @@ import { ensureIsolation } from '#server/platform/host-rules/isolation'
 import { nameserversIn, RESOLVER_FILES } from '#server/platform/host-rules/nameservers'
 import { run as runProgram } from '#server/kernel/process'
 import type { Dial } from '#server/platform/outbound/outbound'
-import { ClusterError, type Member } from './cluster.ts'
+import { ClusterError, type Member, type NodeOf } from './cluster.ts'
 import { createLink, type Link, rangesOf } from './link.ts'
 import type { Session } from './session.ts'
 import { createSharedNetworks, sharedName } from './shared-networks.ts'
@@ -46,6 +46,7 @@ export function createMembers(options: MembersOptions) {
   let links: readonly Link[] = []
   /** Servers that are on their way into the cluster: whoever puts things back does not close it to them. */
   const coming = new Set<Link>()
+  let placedOn: NodeOf = () => undefined
   let timer: NodeJS.Timeout | undefined
   let loading: Promise<void> | undefined
   let told = ''
@@ -199,7 +200,9 @@ export function createMembers(options: MembersOptions) {
         throw error
       }
     },
-    use(named: readonly Member[]): void {
+    nodeOf: (release_id: string) => placedOn(release_id),
+    use(named: readonly Member[], nodeOf?: NodeOf): void {
+      if (nodeOf) placedOn = nodeOf
       const members = named.filter(({ id }) => !departed.has(id))
       const kept = links.filter(({ member }) => members.some((other) => isSame(member, other)))
       const fresh = members.filter((member) => !kept.some((link) => isSame(link.member, member)))

@@ -18,6 +18,7 @@ let is_up: boolean
 let now: number
 let changed: () => void
 const prepared: string[] = []
+const placed = new Map<string, string | null>()
 
 beforeEach(() => {
   local = createFakeEngine()
@@ -26,6 +27,7 @@ beforeEach(() => {
   now = 0
   changed = () => {}
   prepared.length = 0
+  placed.clear()
   for (const one of [local, away]) one.addImage('app:1', { exposed_ports: [] })
   members = [{ id: NODE, engine: away, isUp: () => is_up }]
   const placing: Placing = {
@@ -40,6 +42,7 @@ beforeEach(() => {
       return spec
     },
     here: (spec) => spec,
+    nodeOf: (release_id) => placed.get(release_id),
     removeShared: async () => {},
     close: async () => {},
   }
@@ -88,6 +91,7 @@ describe('the engines of all servers', () => {
       onChange: () => () => {},
       prepare: async (_member, spec) => spec,
       here: (spec) => spec,
+      nodeOf: () => undefined,
       removeShared: async () => {},
       close: async () => {},
     })
@@ -201,5 +205,31 @@ describe('a server whose engine fails', () => {
       away.failNext(method)
       await expect(engine[method]('rel_there', false as never)).rejects.toMatchObject({ code: 'failed' })
     }
+  })
+})
+
+describe('a server that somebody took over', () => {
+  const said = async () => (await engine.instances({})).map(({ release_id, node }) => [release_id, node])
+  test('runs nothing of what was placed elsewhere, whatever it says', async () => {
+    members.push({ id: 'node_b', engine: createFakeEngine(), isUp: () => true })
+    placed
+      .set('rel_here', null)
+      .set('rel_there', NODE)
+      .set('rel_other', 'node_b')
+      .set('rel_left', 'node_gone')
+    await place('local', 'rel_here')
+    await away.ensureNetwork('ptr-one', {})
+    for (const release_id of ['rel_here', 'rel_there', 'rel_other', 'rel_left', 'rel_forgotten'])
+      await away.ensureRelease(workload('local', release_id), never)
+    expect(await said()).toEqual([
+      ['rel_here', undefined],
+      ...['rel_there', 'rel_left', 'rel_forgotten'].map((release_id) => [release_id, NODE]),
+    ])
+  })
+  test('has no database', async () => {
+    await away.ensureNetwork('ptr-one', {})
+    const owner = { kind: 'database', id: 'db_one' } as const
+    await away.ensureRelease({ ...workload('local', 'vol_one'), owner }, never)
+    expect(await said()).toEqual([])
   })
 })
