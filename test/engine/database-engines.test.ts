@@ -183,7 +183,7 @@ it('a dump for MariaDB that asks for files of the container gets none: its varia
   const credentials = credentialsOf(mariadb)
   const server = await start(mariadb, credentials, { line: '11.8', volume: `portreeve-test-${password()}` })
   await server.untilReady()
-  await server.must(mariadb.set_password(credentials))
+  await server.must(mariadb.set_password(credentials, undefined))
   const hostile = `${mariadb.dump.uploads.guard}CREATE TABLE leak (line blob);
 LOAD DATA LOCAL INFILE '/proc/self/environ' INTO TABLE leak;\n`
   const { exit_code } = await server.run(mariadb.restore.command(credentials), Buffer.from(hostile))
