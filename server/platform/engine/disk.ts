@@ -1,3 +1,4 @@
+import { freeForCopies } from '#server/kernel/disk-reserve'
 import { isOwnImage } from '#server/kernel/image-reference'
 import type { Connection } from './connection.ts'
 import { type LabelScope, ownLabel } from './labels.ts'
@@ -73,6 +74,8 @@ export function createDisk(connection: Connection, scope: LabelScope, inTurn: In
     (await connection.call<{ DockerRootDir?: string }>({ path: '/info', signal })).DockerRootDir ?? ''
   return {
     directory,
+    freeForCopies: async (signal?: AbortSignal) =>
+      connection.local ? freeForCopies(await directory(signal)) : undefined,
     async usage(signal?: AbortSignal): Promise<EngineDisk> {
       const [root, usage] = await Promise.all([
         directory(signal),

@@ -9,7 +9,6 @@ import type { Connection } from './connection.ts'
 import type { EngineOpener } from './dial.ts'
 import type { Engine, EngineVersion } from './engine.ts'
 import { createDisk } from './disk.ts'
-import { freeForCopies } from '#server/kernel/disk-reserve'
 import { createDiskRoom } from './disk-room.ts'
 import { createExec } from './containers/exec.ts'
 import { unseenHoles, type WatchHoles } from './holes.ts'
@@ -77,11 +76,10 @@ export function createDockerEngine(options: DockerEngineOptions): Engine {
   const room = createDiskRoom(connection, options.isDiskFull)
   const inTurn = createTurn()
   const disk = createDisk(connection, scope, inTurn)
-  const readFacts = (signal?: AbortSignal) => readVersion(connection, signal)
   const builds = createBuilds(connection, scope, images, {
     builder: options.builder ?? 'auto',
     log: options.log ?? (() => {}),
-    version: readFacts,
+    version: () => readVersion(connection),
     room,
     watchMemory: options.watchMemory ?? unwatched,
     watchHoles: options.watchHoles ?? unseenHoles,
@@ -102,8 +100,9 @@ export function createDockerEngine(options: DockerEngineOptions): Engine {
 
   return {
     async version(signal) {
+      const facts = await readVersion(connection, signal)
       const classic_because = builds.classicBecause()
-      return { ...(await readFacts(signal)), ...(classic_because === undefined ? {} : { classic_because }) }
+      return { ...facts, ...(classic_because === undefined ? {} : { classic_because }) }
     },
     ensureNetwork: networks.ensure,
     removeNetwork: networks.remove,
@@ -123,8 +122,7 @@ export function createDockerEngine(options: DockerEngineOptions): Engine {
     openTerminal: terminals.open,
     hangUpTerminal: terminals.hangUp,
     dataDirectory: disk.directory,
-    freeForCopies: async (signal) =>
-      connection.local ? freeForCopies(await disk.directory(signal)) : undefined,
+    freeForCopies: disk.freeForCopies,
     diskUsage: disk.usage,
     imageNamedAt: disk.namedAt,
     pruneBuildCache: disk.pruneCache,
