@@ -35,8 +35,9 @@ const LONG_MS = 24 * 3_600_000
 const SWITCH_MS = 3_600_000
 
 /**
- * Checksum first; then the data go into something new, beside what serves. Only the switch changes what serves,
- * and is taken back when that does not answer with its new data; the old ones go after it.
+ * Checksum first; then the data go into something new, beside what serves. Only the switch changes
+ * what serves, and is taken back when that does not answer with its new data; the old ones go after
+ * it.
  */
 export function defineRestoreJob({
   clock,
@@ -102,7 +103,8 @@ export function defineRestoreJob({
         timeout_ms: SWITCH_MS,
         run: ({ payload, job_id, state, signal }) =>
           halves(payload).activate(requestOf(job_id, payload, state), signal),
-        // The way back ends and starts the same as the way there; cut off, it would end what just comes up.
+        // The way back ends and starts the same as the way there; cut off, it would end what just
+        // comes up.
         undo_timeout_ms: SWITCH_MS,
         undo: ({ payload, job_id, state, signal }) =>
           halves(payload).revert(requestOf(job_id, payload, state), signal),

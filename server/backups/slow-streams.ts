@@ -12,9 +12,9 @@ type Step = Pick<StepContext<unknown, unknown>, 'leavePlace'>
 export type Passing = (source: AsyncIterable<Uint8Array>) => AsyncGenerator<Uint8Array>
 
 /**
- * Copies and restores on their way. A database or a destination decides how fast one is, and whoever holds a lock in
- * each of two projects held both places of the installation for a day: one that hardly moves gives its place to others,
- * and goes on.
+ * Copies and restores on their way. A database or a destination decides how fast one is, and
+ * whoever holds a lock in each of two projects held both places of the installation for a day: one
+ * that hardly moves gives its place to others, and goes on.
  */
 export function createSlowStreams({
   patience_ms = PATIENCE_MS,

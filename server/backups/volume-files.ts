@@ -46,21 +46,23 @@ const READ = [
   ...['--warning=no-file-changed', '--warning=no-file-ignored', WITHOUT_TOO_LONG, '.'],
 ]
 /**
- * Each folder gets its time and mode when the next one begins. With all of them at the end (`--delay-directory-restore`)
- * tar looks through the whole list for each new one: a million folders took hours.
+ * Each folder gets its time and mode when the next one begins. With all of them at the end
+ * (`--delay-directory-restore`) tar looks through the whole list for each new one: a million
+ * folders took hours.
  */
 const WRITE = [
   ...TAR,
   ...['--extract', '--file=-', '--preserve-permissions', '--same-owner'],
-  // Archives from before they were refused hold such paths, and everything else in them is to come back.
+  // Archives from before they were refused hold such paths, and everything else in them is to come
+  // back.
   WITHOUT_TOO_LONG,
 ]
 const COUNT = ['find', FOLDER, '-mindepth', '1', '-printf', '%y %s %P\\0']
 const MOST_COUNTS = 1000
 
 /**
- * Files of volumes, as a tar. They are read and written inside a container that holds nothing but the volume:
- * what an app put there, such as a link that leads elsewhere, cannot reach this server.
+ * Files of volumes, as a tar. They are read and written inside a container that holds nothing but
+ * the volume: what an app put there, such as a link that leads elsewhere, cannot reach this server.
  */
 export function createVolumeFiles(engine: Engine) {
   const releaseOf = ({ work_id }: VolumePlace) => `${RELEASE_PREFIX}${work_id.split('_').at(-1)}`
@@ -152,8 +154,9 @@ export function createVolumeFiles(engine: Engine) {
 export type VolumeFiles = ReturnType<typeof createVolumeFiles>
 
 /**
- * Gives a source to a command, and reads it to its end: what is there shows that all of it is what was written.
- * Of a tar that end may come much later, as where it is a part of something larger, than the command ends.
+ * Gives a source to a command, and reads it to its end: what is there shows that all of it is what
+ * was written. Of a tar that end may come much later, as where it is a part of something larger,
+ * than the command ends.
  */
 async function feed(tar: ExecProcess, source: AsyncIterable<Uint8Array>): Promise<void> {
   const stdin = tar.stdin as Writable

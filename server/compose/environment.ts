@@ -9,13 +9,14 @@ import { readBoolean, readPairs, readText } from './values.ts'
 const NAME = /^[A-Za-z_][A-Za-z0-9_.-]*$/
 
 /**
- * `.env`, `.env.production`, `api.env`: files of secrets that repositories leave out by custom, and whose place the
- * app's variables take.
+ * `.env`, `.env.production`, `api.env`: files of secrets that repositories leave out by custom, and
+ * whose place the app's variables take.
  */
 const LEFT_OUT = /\.env(\.|$)/
 /**
- * Variables that stand in no such file: those that are made up for places of the compose file itself, such as the
- * password of a database, and those of Compose. A service that needs one names it.
+ * Variables that stand in no such file: those that are made up for places of the compose file
+ * itself, such as the password of a database, and those of Compose. A service that needs one names
+ * it.
  */
 const OF_THE_FILE = /^(SERVICE_(USER|PASSWORD|HEX|BASE64)|COMPOSE)_/
 
@@ -86,7 +87,8 @@ function readEnvFiles(context: ServiceContext, value: unknown, path: string): Ma
         text: 'Not in the repository: the service gets all variables of the app instead.',
       })
     }
-    // The app's variables are those of `.env` beside the compose file, changed: wherever its values are read.
+    // The app's variables are those of `.env` beside the compose file, changed: wherever its values
+    // are read.
     const changed = inside === inCheckout(context.directory, '.env') ? context.variables : {}
     for (const [key, one] of Object.entries(readDotenvFile(context, text ?? '', here)))
       if (!set(key, own(changed, key) ?? one)) return all

@@ -1,8 +1,8 @@
 import { type Features, ignored, off, oneOf, refused, taken } from './feature.ts'
 
 /**
- * Every key of the Compose Specification and what becomes of it. A test compares it with the specification's
- * own JSON schema, and `docs/compose.md` is written from it.
+ * Every key of the Compose Specification and what becomes of it. A test compares it with the
+ * specification's own JSON schema, and `docs/compose.md` is written from it.
  */
 
 const HOST = 'It would reach the host or another app.'

@@ -21,8 +21,8 @@ export interface FilesWithin extends ComposeFiles {
 }
 
 /**
- * Files of the repository, each of them read once, and none any more once the room for that is spent: that they are too
- * many is an issue then.
+ * Files of the repository, each of them read once, and none any more once the room for that is
+ * spent: that they are too many is an issue then.
  */
 export function filesWithin(files: ComposeFiles, room: Room): FilesWithin {
   const places = new Map<string, Place>()

@@ -146,8 +146,8 @@ function folderVolume(inside: string): string {
 }
 
 /**
- * A file or a folder of the repository, copied into the container when it starts. A folder that the repository
- * does not hold is one that the service writes: it is kept as a volume.
+ * A file or a folder of the repository, copied into the container when it starts. A folder that the
+ * repository does not hold is one that the service writes: it is kept as a volume.
  */
 function filesOf(
   context: ServiceContext,

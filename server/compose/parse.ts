@@ -4,9 +4,10 @@
  *     import { parseCompose, ComposeError } from '#server/compose/parse'
  *     const plan = parseCompose(text, { variables: { TAG: '1' }, files, strict: true })
  *
- * Answers a `ComposePlan` (`model.ts`): services in the order in which they start, named volumes, variables, and
- * every key with what becomes of it. Throws a `ComposeError` whose `issues` list what is wrong by dotted path
- * (`services.web.privileged`); `invalidCompose` makes the 422 of it. Nothing is read but the text and `files`.
+ * Answers a `ComposePlan` (`model.ts`): services in the order in which they start, named volumes,
+ * variables, and every key with what becomes of it. Throws a `ComposeError` whose `issues` list
+ * what is wrong by dotted path (`services.web.privileged`); `invalidCompose` makes the 422 of it.
+ * Nothing is read but the text and `files`.
  */
 import { isOwnImage } from '#server/kernel/image-reference'
 import { own } from '#server/kernel/own'
@@ -38,8 +39,8 @@ export interface ComposeOptions {
   /** Whether the app keeps data under this name of a volume; without it, none does. */
   holdsData?: (volume: string) => boolean
   /**
-   * Whether a variable that the file cannot do without must be set. A dry run says no: it lists what is asked
-   * for.
+   * Whether a variable that the file cannot do without must be set. A dry run says no: it lists
+   * what is asked for.
    */
   strict?: boolean
 }
@@ -127,7 +128,8 @@ function readServices(
     const service_context = { ...context, name }
     const profiles = readProfiles(service_context, fields)
     const active = profiles.length === 0 || chosen.has('*') || profiles.some((one) => chosen.has(one))
-    // What is left out is checked as well: a refused key must not wait for somebody to turn its profile on.
+    // What is left out is checked as well: a refused key must not wait for somebody to turn its
+    // profile on.
     checkNetworks(service_context, fields, networks)
     return [
       { name, active, links: readLinks(service_context, fields), ...readService(service_context, fields) },

@@ -2,8 +2,8 @@ import type { Issues } from './issues.ts'
 
 const MIB = 1024 ** 2
 /**
- * What all services of a file may have together. A list that an alias brings to sixty services multiplies whatever
- * stands in it, and files of the repository are larger than their names.
+ * What all services of a file may have together. A list that an alias brings to sixty services
+ * multiplies whatever stands in it, and files of the repository are larger than their names.
  */
 const ROOM = {
   mounts: 1000,

@@ -18,8 +18,8 @@ const MOST_NAMES = 200
 const NO_SPACE = /No space left on device|Disk quota exceeded/
 
 /**
- * Reads a stream to its end and keeps the beginning. Whoever is inside of the container may put a program without end
- * in the place of any: to leave off breaks its stream, by which it is ended.
+ * Reads a stream to its end and keeps the beginning. Whoever is inside of the container may put a
+ * program without end in the place of any: to leave off breaks its stream, by which it is ended.
  */
 async function beginningOf(stream: AsyncIterable<Buffer | string>, program = ''): Promise<string> {
   const kept: Buffer[] = []
@@ -115,9 +115,9 @@ export async function succeeds(
 const ASKS = 100
 
 /**
- * A command that is begun now and waits, without any work, until `awaited` comes and then until its server takes
- * commands: a shell that reads one line before it becomes the command. Where that line never comes, its input ends,
- * and it with that.
+ * A command that is begun now and waits, without any work, until `awaited` comes and then until its
+ * server takes commands: a shell that reads one line before it becomes the command. Where that line
+ * never comes, its input ends, and it with that.
  */
 export function heldBack(
   { argv, env, stdin = '' }: ContainerCommand,
@@ -151,8 +151,8 @@ export const dumpStream = (instance: DatabaseInstance, signal: AbortSignal): Rea
   outputOf(instance, instance.engine.dump.command(instance.credentials), signal)
 
 /**
- * What a command prints, as it prints it. It ends only once the command has ended well: what breaks off never
- * looks like something whole.
+ * What a command prints, as it prints it. It ends only once the command has ended well: what breaks
+ * off never looks like something whole.
  */
 export function outputOf(
   instance: DatabaseInstance,

@@ -1,6 +1,6 @@
 /**
- * What Portreeve knows of one database engine: facts and pure functions, no effects. Adding an engine is one
- * file in `engines/` and one line in `engines.ts`.
+ * What Portreeve knows of one database engine: facts and pure functions, no effects. Adding an
+ * engine is one file in `engines/` and one line in `engines.ts`.
  */
 export interface DatabaseEngine {
   /** Stable name in the API, e.g. `postgres`. */
@@ -29,9 +29,10 @@ export interface DatabaseEngine {
   /** Ends with 0 when these credentials open the database. */
   login(credentials: Credentials): ContainerCommand
   /**
-   * Makes the database and the login, or sets the login's password; what was valid before stays valid. The
-   * administrator's word, idempotent. `previous` is what linked apps still use: then the database is there, and
-   * nothing is asked for that they, or whoever else has that password, can keep waiting by a lock.
+   * Makes the database and the login, or sets the login's password; what was valid before stays
+   * valid. The administrator's word, idempotent. `previous` is what linked apps still use: then the
+   * database is there, and nothing is asked for that they, or whoever else has that password, can
+   * keep waiting by a lock.
    */
   set_password(credentials: Credentials, previous?: Credentials): ContainerCommand
   /** Ends what was valid before: from now on only `credentials` open the database. Idempotent. */
@@ -120,8 +121,9 @@ export interface DumpFormat {
 export interface StreamRestore {
   kind: 'stream'
   /**
-   * Arguments of the server while it reads the dump, where it is faster with others than its own. It keeps what it
-   * took over a crash all the same, and is started anew before it takes the place of anything.
+   * Arguments of the server while it reads the dump, where it is faster with others than its own.
+   * It keeps what it took over a crash all the same, and is started anew before it takes the place
+   * of anything.
    */
   load?: readonly string[]
   command(credentials: Credentials): ContainerCommand
@@ -145,8 +147,8 @@ export interface Count {
 }
 
 /**
- * Recovery of any moment: copies of the server's files, and the log of every change since. Finished pieces of
- * the log wait in a folder beside the data until they are taken to their destination.
+ * Recovery of any moment: copies of the server's files, and the log of every change since. Finished
+ * pieces of the log wait in a folder beside the data until they are taken to their destination.
  */
 export interface PointInTime {
   /** Arguments of a server whose log is kept, besides its own. The server itself bounds how much waits. */

@@ -5,8 +5,9 @@ import { Fatal } from '#server/kernel/jobs/definition'
 export const SILENCE_LIMIT_MS = 30 * 60_000
 
 /**
- * Ends a program that prints nothing any more, with an error for whoever reads. Who has the login of an app can lock
- * a table for as long as they like, and what waits for it would hold a place of all backups.
+ * Ends a program that prints nothing any more, with an error for whoever reads. Who has the login
+ * of an app can lock a table for as long as they like, and what waits for it would hold a place of
+ * all backups.
  * @param printed what the program prints
  * @param whole the same on its way to the reader
  * @returns a signal that aborts with the other one, and when the program is to end

@@ -13,8 +13,8 @@ const ADOPT_LIMIT_MS = 600_000
 const PAUSE_MS = 200
 
 /**
- * Servers on volumes of their own that no app can reach: where a dump is restored and tried before it takes
- * the place of anything. A row goes before each, so that none is forgotten after a crash.
+ * Servers on volumes of their own that no app can reach: where a dump is restored and tried before
+ * it takes the place of anything. A row goes before each, so that none is forgotten after a crash.
  */
 export function createSpares(
   { repository, clock, engine, db }: Pick<DatabaseContext, 'repository' | 'clock' | 'engine' | 'db'>,
@@ -67,8 +67,8 @@ export function createSpares(
       return instance
     },
     /**
-     * Makes a spare of a dump, in the way of its engine, and answers once it runs and answers. Throws when the
-     * dump is refused or breaks off; a further attempt begins anew.
+     * Makes a spare of a dump, in the way of its engine, and answers once it runs and answers.
+     * Throws when the dump is refused or breaks off; a further attempt begins anew.
      */
     load: (spec: SpareSpec, dump: DumpSource, signal: AbortSignal): Promise<DatabaseInstance> =>
       sparingDisk(engine, signal, async (limited) => {

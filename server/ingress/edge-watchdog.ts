@@ -16,8 +16,9 @@ const EVERY_MS = 2_000
 const PATIENCE_MS = 60_000
 
 /**
- * Resolves once the edge serves, or has not come for a minute: where another program has its ports after a
- * restart of the machine, backups, cron jobs and databases need none, and a deployment fails with the reason.
+ * Resolves once the edge serves, or has not come for a minute: where another program has its ports
+ * after a restart of the machine, backups, cron jobs and databases need none, and a deployment
+ * fails with the reason.
  */
 export async function edgeOrPatience(
   serves: Promise<void>,
@@ -34,9 +35,9 @@ export async function edgeOrPatience(
 }
 
 /**
- * Brings the edge up, trying until it works, and from then on looks whether it still runs: the engine starts
- * it again after a crash, but not after somebody stopped or removed it. Apps serve on meanwhile from what the
- * edge knows. Resolves once the edge serves for the first time.
+ * Brings the edge up, trying until it works, and from then on looks whether it still runs: the
+ * engine starts it again after a crash, but not after somebody stopped or removed it. Apps serve on
+ * meanwhile from what the edge knows. Resolves once the edge serves for the first time.
  */
 export function watchEdge({
   ingress,

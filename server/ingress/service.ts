@@ -15,7 +15,8 @@ export interface IngressNeeds {
 /** The edge as a whole: that it runs, that it knows everything, and the route to Portreeve itself. */
 export interface IngressService extends PlatformDomain, Pick<FrontDoor, 'cameIn'> {
   /**
-   * Resolves once the edge obeys everything that was asked for so far, or after two seconds. Never rejects.
+   * Resolves once the edge obeys everything that was asked for so far, or after two seconds. Never
+   * rejects.
    */
   settled(): Promise<void>
   /** Brings the edge up, keeps it up, and starts background work once it serves, or has not come for a minute. */

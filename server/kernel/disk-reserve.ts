@@ -19,14 +19,15 @@ function freeBeside(reserves: number, directory: string): number {
 export const freeForUsers = (directory: string): number => freeBeside(1, directory)
 
 /**
- * Bytes that backups may still put there. They stop a whole reserve before that is touched: else whoever makes
- * backups could fill the disk until apps of others, which had written most since, are stopped for it.
+ * Bytes that backups may still put there. They stop a whole reserve before that is touched: else
+ * whoever makes backups could fill the disk until apps of others, which had written most since, are
+ * stopped for it.
  */
 export const freeForBackups = (directory: string): number => freeBeside(2, directory)
 
 /**
- * The same for data that are filled beside what serves, on the disk of an engine; undefined for a folder that is not
- * here.
+ * The same for data that are filled beside what serves, on the disk of an engine; undefined for a
+ * folder that is not here.
  */
 export function freeForCopies(directory: string): number | undefined {
   return existsSync(directory) ? freeForBackups(directory) : undefined
@@ -49,8 +50,8 @@ export function isReserveTouched(directory: string): boolean {
 }
 
 /**
- * Throws DISK_FULL when so many bytes of a user would touch the reserve: the database, logs and certificates
- * are written as long as there is any of it.
+ * Throws DISK_FULL when so many bytes of a user would touch the reserve: the database, logs and
+ * certificates are written as long as there is any of it.
  */
 export function requireFree(directory: string, bytes = 0): void {
   if (freeForUsers(directory) <= bytes) throw diskFull()
@@ -63,8 +64,8 @@ const diskFull = () =>
   )
 
 /**
- * Runs work of a user that nobody knows the size of, and ends it with DISK_FULL once nothing but the reserve is
- * left on the disk of one of these folders.
+ * Runs work of a user that nobody knows the size of, and ends it with DISK_FULL once nothing but
+ * the reserve is left on the disk of one of these folders.
  */
 export async function sparingReserve<T>(
   signal: AbortSignal,

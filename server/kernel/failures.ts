@@ -1,9 +1,9 @@
 import type { ApiError } from './errors.ts'
 
 /**
- * Why a deployment, a backup or any other job failed: one word per cause, for clients to branch on. `Fatal` and
- * `Failure` take these words alone, so a cause that is missing here does not compile. Deployments and jobs
- * enumerate them; a test sees to it that no word is here which nothing makes.
+ * Why a deployment, a backup or any other job failed: one word per cause, for clients to branch on.
+ * `Fatal` and `Failure` take these words alone, so a cause that is missing here does not compile.
+ * Deployments and jobs enumerate them; a test sees to it that no word is here which nothing makes.
  */
 export const FAILURES = {
   // Of any job.

@@ -12,8 +12,8 @@ export const fullerOf = (one: string | null, other: string | null): string | nul
   one !== null && other?.startsWith(one) ? other : (one ?? other)
 
 /**
- * The commit that an approval is about. Secrets are for a commit that is named in full: a stranger who has two that
- * begin alike would show one and have the other one built.
+ * The commit that an approval is about. Secrets are for a commit that is named in full: a stranger
+ * who has two that begin alike would show one and have the other one built.
  */
 export function approvedOf(
   waiting: string,

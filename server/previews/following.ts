@@ -20,8 +20,8 @@ const FOLLOWED =
 const UNDONE = new Set(['failed', 'cancelled'])
 
 /**
- * Brings previews to what became of the apps that run them. What was told is kept in the row, so that nothing
- * is told twice and a start tells what the last process did not get to.
+ * Brings previews to what became of the apps that run them. What was told is kept in the row, so
+ * that nothing is told twice and a start tells what the last process did not get to.
  */
 export function createFollowing(context: PreviewContext) {
   const { db, clock, events, repository, settings, ports, change, advance, note } = context

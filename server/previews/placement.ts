@@ -32,8 +32,9 @@ export interface Placed {
 const MOST_WAITING = 100
 
 /**
- * Whether a pull request of a fork only has the number of a preview of the repository's own code: one that somebody
- * made under it, or that was made for an earlier repository. Its volumes and copies are not for strangers.
+ * Whether a pull request of a fork only has the number of a preview of the repository's own code:
+ * one that somebody made under it, or that was made for an earlier repository. Its volumes and
+ * copies are not for strangers.
  */
 export const isOfOthers = (row: PreviewRow, ask: { is_fork: boolean }): boolean =>
   ask.is_fork && row.is_fork === 0

@@ -8,8 +8,8 @@ const all = [...server, ...readSources(['test', 'scripts', 'bench'])]
 const lines = (text: string) => text.split('\n').length - 1
 
 /**
- * Functions of more than 70 lines of their own: services whose methods are a line each, and layouts that are
- * one table. None may be added.
+ * Functions of more than 70 lines of their own: services whose methods are a line each, and layouts
+ * that are one table. None may be added.
  */
 const LONG_FUNCTIONS = [
   'server/backups/domain.ts createBackups',
@@ -133,8 +133,9 @@ describe('programs on the host', () => {
     const users = server
       .filter(({ text }) => /['"](\/bin\/)?(ba|da)?sh['"],\s*['"]-l?c['"]/.test(text))
       .map(({ path }) => path)
-    // A line in a Dockerfile, the start command of an app's container, and one-off commands in it. Scripts for
-    // databases and terminals are constants; what varies reaches them as variables and arguments.
+    // A line in a Dockerfile, the start command of an app's container, and one-off commands in it.
+    // Scripts for databases and terminals are constants; what varies reaches them as variables and
+    // arguments.
     expect(users).toEqual([
       'server/builds/commands.ts',
       'server/builds/render-dockerfile.ts',

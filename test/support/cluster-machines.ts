@@ -43,7 +43,8 @@ function openLan(): void {
   quietly('ip', 'link', 'add', BRIDGE, 'type', 'bridge')
   sh('ip', 'addr', 'replace', `${NET}.254/24`, 'dev', BRIDGE)
   sh('ip', 'link', 'set', BRIDGE, 'up')
-  // What a bridge passes on goes through the packet filter of this machine, whose engine lets nothing of others pass.
+  // What a bridge passes on goes through the packet filter of this machine, whose engine lets
+  // nothing of others pass.
   for (const way of ['-i', '-o']) sh('iptables', '-w', '10', '-I', 'FORWARD', way, BRIDGE, '-j', 'ACCEPT')
 }
 function closeLan(): void {
@@ -102,8 +103,8 @@ async function startMachine(
   const docker_host = `unix://${at('run/docker.sock')}`
   const docker = new Docker({ socketPath: at('run/docker.sock') })
   const world = ['nsenter', `--net=/run/netns/${name}`, 'unshare', '--uts', '--mount', 'sh', '-c']
-  // In a mount namespace of its own /run is another folder: whoever logs in finds the engine where engines are. That of
-  // this server is at the path that it is called by.
+  // In a mount namespace of its own /run is another folder: whoever logs in finds the engine where
+  // engines are. That of this server is at the path that it is called by.
   const setting = has_logins
     ? `mount --bind ${at('run')} /run && mkdir -p /run/sshd /run/lock && [ ! -e ~/.bashrc ] || mount --bind /dev/null ~/.bashrc
 touch /etc/subuid /etc/subgid && mount --bind ${at('ids')} /etc/subuid && mount --bind ${at('ids')} /etc/subgid

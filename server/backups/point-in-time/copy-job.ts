@@ -88,7 +88,8 @@ export function defineCopyJob(
         async run({ payload, signal }) {
           const { ready_at } = rowsOf(payload).copy ?? {}
           if (!ready_at) throw new Error('The copy has no row.')
-          // After a crash it comes back first: a copy that is given up is made anew a quarter of an hour later.
+          // After a crash it comes back first: a copy that is given up is made anew a quarter of an
+          // hour later.
           await serverOf(rowsOf(payload).archive, signal)
           await context.pass(payload.archive_id, signal, { force: true })
           while ((rowsOf(payload).archive.complete_until ?? '') < ready_at) {

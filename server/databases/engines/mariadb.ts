@@ -38,7 +38,8 @@ export const mariadb = {
   revoke: (credentials) =>
     asRoot('mariadb', credentials, [
       `ALTER USER '${credentials.username}'@'%' IDENTIFIED VIA ${native(credentials.password)};`,
-      // Who is in stays in, whatever becomes of the password: apps come back with theirs, others do not.
+      // Who is in stays in, whatever becomes of the password: apps come back with theirs, others do
+      // not.
       `KILL USER ${credentials.username};`,
     ]),
   url: (credentials, address) =>

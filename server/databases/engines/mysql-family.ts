@@ -11,8 +11,9 @@ export const asRoot = (
   stdin: lines.join('\n'),
 })
 /**
- * As the app's login, in its database. Commands of the client in what it reads (`\\!`, `system`) are text, and files that
- * a dump asks for (`LOAD DATA LOCAL`) are not given to it: the client runs as root, with the variables of the container.
+ * As the app's login, in its database. Commands of the client in what it reads (`\\!`, `system`)
+ * are text, and files that a dump asks for (`LOAD DATA LOCAL`) are not given to it: the client runs
+ * as root, with the variables of the container.
  */
 export const asApp = (
   client: string,

@@ -3,8 +3,8 @@ import { asApp, asRoot, countTables, dumpArguments, ownDatabase } from './mysql-
 import { MYSQL, mysqlClient } from './clients.ts'
 
 /**
- * Who is in stays in, whatever becomes of the password: apps come back with theirs, others do not. Sessions that ended
- * by themselves in the meantime are passed over.
+ * Who is in stays in, whatever becomes of the password: apps come back with theirs, others do not.
+ * Sessions that ended by themselves in the meantime are passed over.
  */
 const END_SESSIONS =
   'sessions=$(mysql --user=root --batch --skip-column-names) || exit; echo "$sessions" | mysql --user=root --force || true'
@@ -22,7 +22,8 @@ export const mysql = {
     MYSQL_ROOT_PASSWORD: admin_password,
     MYSQL_ROOT_HOST: '127.0.0.1',
   }),
-  // Without replicas nobody reads the binary log; with it, only administrators may restore triggers.
+  // Without replicas nobody reads the binary log; with it, only administrators may restore
+  // triggers.
   command: () => ['mysqld', '--skip-log-bin', '--skip-name-resolve'],
   username: () => 'app',
   probe: () => ({ argv: ['mysqladmin', 'ping', '--host=127.0.0.1', '--protocol=tcp', '--silent'], env: {} }),

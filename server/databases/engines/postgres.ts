@@ -51,7 +51,8 @@ export const postgres = {
     PGDATA: '/var/lib/postgresql/data/pgdata',
   }),
   first_environment: (version) => ({
-    // A thousand new files go to the disk at once; before 17 it only knows how to sync one after another.
+    // A thousand new files go to the disk at once; before 17 it only knows how to sync one after
+    // another.
     POSTGRES_INITDB_ARGS: Number.parseInt(version, 10) < 17 ? INITDB : `${INITDB} --sync-method=syncfs`,
   }),
   username: (generation) => `app_${generation}`,
@@ -95,8 +96,9 @@ export const postgres = {
     extension: 'dump',
     uploads: { begins: Buffer.from('PGDMP'), made_with: 'pg_dump --format=custom' },
     command: (credentials) => ({
-      // Compressed once, behind it: its own compression would cost the server's CPU and gain nothing.
-      // It reads nothing of a table that a transaction has locked, and would wait for as long as that is open.
+      // Compressed once, behind it: its own compression would cost the server's CPU and gain
+      // nothing. It reads nothing of a table that a transaction has locked, and would wait for as
+      // long as that is open.
       argv: ['pg_dump', '--format=custom', '--compress=0', '--lock-wait-timeout=60s'],
       env: asAdmin(credentials, credentials.database),
       locked:
@@ -105,8 +107,8 @@ export const postgres = {
   },
   restore: {
     kind: 'stream',
-    // What is copied into a table of the same transaction goes into its file alone, which is synced at the end of
-    // it, and not into the log as well: half of what would be written.
+    // What is copied into a table of the same transaction goes into its file alone, which is synced
+    // at the end of it, and not into the log as well: half of what would be written.
     load: ['postgres', '-c', 'wal_level=minimal', '-c', 'max_wal_senders=0', '-c', 'autovacuum=off'],
     command: (credentials) => ({
       argv: [

@@ -33,8 +33,8 @@ export function redisFamily(server: 'redis' | 'valkey') {
     ...client(credentials),
     stdin: `${commands.join('\n')}\n`,
   })
-  // The access list must exist before the server starts; until it has a password, only the container itself
-  // is let in.
+  // The access list must exist before the server starts; until it has a password, only the
+  // container itself is let in.
   const start = (...more: string[]): string[] => [
     'sh',
     '-c',
@@ -101,7 +101,8 @@ export function redisFamily(server: 'redis' | 'valkey') {
       lines(credentials, [
         `ACL SETUSER default resetpass >${credentials.password}`,
         'ACL SAVE',
-        // Who is in stays in, whatever becomes of the password: apps come back with theirs, others do not.
+        // Who is in stays in, whatever becomes of the password: apps come back with theirs, others
+        // do not.
         'CLIENT KILL USER default SKIPME yes',
       ]),
     url: urlOf,

@@ -95,7 +95,8 @@ function wordedOf(
     health_path: service.health_path,
     health_check: typeof health_check === 'string' ? null : health_check,
     depends_on: service.depends_on,
-    // A stranger's file does not decide how many containers start here: it may say a hundred of each of sixty.
+    // A stranger's file does not decide how many containers start here: it may say a hundred of
+    // each of sixty.
     replicas: context.ports.isTrusted(app) ? service.replicas : Math.min(service.replicas, 1),
     limits: { ...context.defaults.instance, ...app.configuration.limits, ...limits },
     stop_grace_s: service.stop_grace_s,

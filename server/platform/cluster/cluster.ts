@@ -1,11 +1,12 @@
 /**
- * Servers beside the one of Portreeve, in our own words. Domains know this file only. `ready` servers that were handed in
- * by `use` are part of the engine: a workload whose placement names one runs there.
+ * Servers beside the one of Portreeve, in our own words. Domains know this file only. `ready`
+ * servers that were handed in by `use` are part of the engine: a workload whose placement names one
+ * runs there.
  */
 export interface Cluster {
   /**
-   * Logs in and looks at the server, changing nothing. Throws ClusterError('host_key') with the key that it shows where
-   * the target approves none, or another one.
+   * Logs in and looks at the server, changing nothing. Throws ClusterError('host_key') with the key
+   * that it shows where the target approves none, or another one.
    */
   inspect(target: NodeTarget, signal: AbortSignal): Promise<NodeFacts>
   /** Installs the container engine with the server's own packages where none answers. Idempotent. */
@@ -13,9 +14,9 @@ export interface Cluster {
   /** Makes the server a member; the first one turns this server's engine into a manager. Idempotent. */
   join(node: Member, signal: AbortSignal): Promise<void>
   /**
-   * Takes a server out: its containers of ours are removed, it leaves, and this server forgets it. One that does not
-   * answer is forgotten all the same, and one that is given up also where its engine does not, or refuses. With the last
-   * one nothing of a cluster is left on this server.
+   * Takes a server out: its containers of ours are removed, it leaves, and this server forgets it.
+   * One that does not answer is forgotten all the same, and one that is given up also where its
+   * engine does not, or refuses. With the last one nothing of a cluster is left on this server.
    */
   leave(node: Member, signal: AbortSignal, options?: { is_given_up?: boolean }): Promise<void>
   /**

@@ -43,8 +43,8 @@ function engineMembers(members: Members) {
 }
 
 /**
- * The cluster of this server, and the engine of all that is in it. Nothing is opened, and the SSH library is not loaded,
- * while there is no other server.
+ * The cluster of this server, and the engine of all that is in it. Nothing is opened, and the SSH
+ * library is not loaded, while there is no other server.
  * @param createLocal makes this server's own engine; it keeps its networks out of those ranges.
  */
 export function createCluster(

@@ -31,8 +31,8 @@ const fits = (filter: InstanceFilter, { owner, release_id, project_id }: Instanc
   (!filter.project_id || filter.project_id === project_id)
 
 /**
- * What is known of a member, which may stop answering at any time: then it is said what it said last, and nobody waits
- * for it.
+ * What is known of a member, which may stop answering at any time: then it is said what it said
+ * last, and nobody waits for it.
  * @param believes whether what it says to run can be there.
  */
 export function createKnowledge(
@@ -81,8 +81,8 @@ export function createKnowledge(
           known.delete(id)
     },
     /**
-     * Does something there; of one that does not answer nobody hears, and of one that refuses only whoever has something
-     * there.
+     * Does something there; of one that does not answer nobody hears, and of one that refuses only
+     * whoever has something there.
      */
     async tell(work: () => Promise<unknown>, concerned?: InstanceFilter): Promise<void> {
       if (!member.isUp() || !isAsked()) return

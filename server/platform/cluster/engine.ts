@@ -19,15 +19,16 @@ export interface Placing {
 }
 
 /**
- * The engines of all servers as one. What is built, pulled and kept is on this server's; a workload runs where its
- * placement says. Without members every call is one of the local engine.
+ * The engines of all servers as one. What is built, pulled and kept is on this server's; a workload
+ * runs where its placement says. Without members every call is one of the local engine.
  */
 export function createClusterEngine(local: Engine, placing: Placing, now?: () => number): Engine {
   let known: Knowledge[] = []
 
   /**
-   * Members run apps, each what was placed on it; what is left from before may be on one that has another id since. Whoever
-   * took one over can put any label on a container there, and must not get the requests and commands of others by that.
+   * Members run apps, each what was placed on it; what is left from before may be on one that has
+   * another id since. Whoever took one over can put any label on a container there, and must not
+   * get the requests and commands of others by that.
    */
   const believes = ({ id }: EngineMember) =>
     function isPlaced({ owner, release_id }: Pick<Instance, 'owner' | 'release_id'>): boolean {

@@ -21,8 +21,8 @@ export interface FakeServer {
 }
 
 /**
- * A cluster in memory, **for tests only**: nobody is logged in to and nothing is installed. Servers are those that a
- * test put there by `addServer`.
+ * A cluster in memory, **for tests only**: nobody is logged in to and nothing is installed. Servers
+ * are those that a test put there by `addServer`.
  */
 export interface FakeCluster extends Cluster {
   /** Puts a server at an address; what is left out fits a member well. */

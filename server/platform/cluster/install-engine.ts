@@ -30,8 +30,8 @@ function createHands(run: Run, signal: AbortSignal) {
     install: () => apt('install', '--no-install-recommends', 'docker.io', 'iptables', 'iproute2'),
     start: () => run(['systemctl', 'enable', '--now', 'docker'], { cwd: '/', timeout_ms: MINUTE_MS, signal }),
     /**
-     * Gives containers users of their own where the kernel can and nobody set up anything: what an earlier engine
-     * left would be hidden by it. Answers whether it was done.
+     * Gives containers users of their own where the kernel can and nobody set up anything: what an
+     * earlier engine left would be hidden by it. Answers whether it was done.
      */
     async giveUsers(): Promise<boolean> {
       if (await holds('test', '-e', SETTINGS)) return false
@@ -63,8 +63,8 @@ async function installProgram(hands: Hands): Promise<boolean> {
 }
 
 /**
- * Installs the engine of the system's own packages where none answers. One that somebody has set up is started and
- * left as it is.
+ * Installs the engine of the system's own packages where none answers. One that somebody has set up
+ * is started and left as it is.
  * @param settle_ms how long an engine that was started may take to answer.
  */
 export async function installEngineOn(

@@ -37,8 +37,8 @@ export interface Link {
   /** Where it was reached, or is said to be. */
   address(): string | undefined
   /**
-   * Subnets of our networks on it; undefined until it was asked. What is led to it is decided by what it says: never what
-   * is elsewhere already, and nothing that no network of ours can be.
+   * Subnets of our networks on it; undefined until it was asked. What is led to it is decided by
+   * what it says: never what is elsewhere already, and nothing that no network of ours can be.
    */
   subnets(): readonly string[] | undefined
   /** Asks it for them; answers whether they are others than before. */

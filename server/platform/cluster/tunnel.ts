@@ -53,8 +53,9 @@ const PORTS = [
 ] as const
 
 /**
- * Ports of the cluster are for its servers alone. A container leaves its machine by the address of that, and would be
- * taken for it: what it forges into the tunnel or a network of others would be believed there.
+ * Ports of the cluster are for its servers alone. A container leaves its machine by the address of
+ * that, and would be taken for it: what it forges into the tunnel or a network of others would be
+ * believed there.
  */
 function portChains(family: Chain['family'], peers: readonly string[]): Chain[] {
   return PORTS.flatMap(([protocol, ports]) => {
@@ -72,8 +73,9 @@ function portChains(family: Chain['family'], peers: readonly string[]): Chain[] 
 }
 
 /**
- * What comes out of the tunnel and what goes into it. Containers have an address in their project's network over all
- * servers besides, which no rule about their own networks knows: nothing leaves a bridge by that.
+ * What comes out of the tunnel and what goes into it. Containers have an address in their project's
+ * network over all servers besides, which no rule about their own networks knows: nothing leaves a
+ * bridge by that.
  */
 function tunnelChains(
   input: readonly string[],
@@ -138,7 +140,8 @@ export async function ensureMemberEnd(
     ...tunnelChains(['-j DROP'], [`-s ${MANAGER_INNER}/32 -j ACCEPT`, '-j DROP'], [STANDING, '-j DROP']),
   ])
   await ensureWays(side, own.inner, [{ address: manager_address, inner: MANAGER_INNER, subnets: [] }])
-  // Engines from version 28 on drop in this table what comes to a container from elsewhere than its bridge.
+  // Engines from version 28 on drop in this table what comes to a container from elsewhere than its
+  // bridge.
   const found = await side.run(rawRule('-C'), { cwd: '/' })
   if (found.exit_code !== 0) await output(side.run, rawRule('-I'))
 }

@@ -105,8 +105,8 @@ export function createDisk(connection: Connection, scope: LabelScope, inTurn: In
       return at === undefined || at.startsWith(NEVER.slice(0, 10)) ? undefined : new Date(at).toISOString()
     },
     /**
-     * Removes build cache: what was not used for so long, or what was used longest ago until no more than so
-     * much is left. Answers the bytes that it freed.
+     * Removes build cache: what was not used for so long, or what was used longest ago until no
+     * more than so much is left. Answers the bytes that it freed.
      */
     async pruneCache({ unused_for_s, keep_bytes }: CacheLimit): Promise<number> {
       const filters = unused_for_s === undefined ? {} : { until: [`${Math.max(0, unused_for_s)}s`] }

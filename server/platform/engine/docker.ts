@@ -34,8 +34,8 @@ export interface DockerEngineOptions {
   /** Where notes for the operator go. */
   log?(message: string): void
   /**
-   * Marks what this installation makes, so that several can share an engine; must stay the same over
-   * restarts.
+   * Marks what this installation makes, so that several can share an engine; must stay the same
+   * over restarts.
    */
   installation?: string
   /** Ports of the host that workloads may publish. */
@@ -43,7 +43,8 @@ export interface DockerEngineOptions {
   /** Ranges beside those of this engine and its machine that no network may be made in. */
   takenRanges?(): Promise<readonly Range[]>
   /**
-   * Makes sure that published ports lead to their containers; awaited after one with such ports was started.
+   * Makes sure that published ports lead to their containers; awaited after one with such ports was
+   * started.
    */
   openPorts?(): Promise<unknown>
   /** Watches what the engine takes while it fetches for a build or a pull. */

@@ -50,8 +50,8 @@ export interface Engine {
   /** Folder of the engine's data, on its machine. */
   dataDirectory(signal?: AbortSignal): Promise<string>
   /**
-   * Bytes that data beside what serves may still take of its disk: a whole reserve stays beside that of
-   * Portreeve. Undefined where nothing is known of it.
+   * Bytes that data beside what serves may still take of its disk: a whole reserve stays beside
+   * that of Portreeve. Undefined where nothing is known of it.
    */
   freeForCopies(signal?: AbortSignal): Promise<number | undefined>
   /** What takes the engine's disk. Walks its files: seconds, minutes on a large one; callers take turns. */

@@ -62,8 +62,8 @@ export function hostRanges(): Range[] {
 }
 
 /**
- * Slots to try for a network, starting at one that its name decides, so that a network that is made anew gets
- * the same subnet.
+ * Slots to try for a network, starting at one that its name decides, so that a network that is made
+ * anew gets the same subnet.
  */
 export function* candidateSubnets(name: string, taken: Range[]): Generator<Range> {
   const { first, prefix, count } = isOfPreview(name) ? PREVIEWS : PROJECTS
@@ -109,8 +109,8 @@ export function createNetworks(
         Labels: scope.stored(labels),
         IPAM: {
           Driver: 'default',
-          // The lower half is handed out by the engine, the upper half by us: fixed addresses never meet
-          // dynamic ones.
+          // The lower half is handed out by the engine, the upper half by us: fixed addresses never
+          // meet dynamic ones.
           Config: [
             {
               Subnet: `${formatAddress(base)}/${prefix}`,
@@ -126,7 +126,8 @@ export function createNetworks(
   const inTurn = createTurn()
   async function ensure(name: string, labels: Labels): Promise<void> {
     if ((await named(name)).length > 0) return
-    // Callers at once would each make one, and a container of the others' could not tell them apart by name.
+    // Callers at once would each make one, and a container of the others' could not tell them apart
+    // by name.
     await inTurn(() => ensureAlone(name, labels))
   }
 

@@ -13,8 +13,8 @@ const filled = () =>
   )
 
 /**
- * Fills data beside what serves. What a dump makes of itself there nobody knows before, and no app could be stopped
- * for it: it ends before the disk is so full that those of others are.
+ * Fills data beside what serves. What a dump makes of itself there nobody knows before, and no app
+ * could be stopped for it: it ends before the disk is so full that those of others are.
  */
 export async function sparingDisk<T>(
   engine: Pick<Engine, 'freeForCopies'>,

@@ -1,8 +1,8 @@
 import { GitError } from './git.ts'
 
 /**
- * Every failure that a user can meet, written once, so that the real and the fake adapter say the same.
- * `host` and `branch` are shown as they are: callers pass checked values only.
+ * Every failure that a user can meet, written once, so that the real and the fake adapter say the
+ * same. `host` and `branch` are shown as they are: callers pass checked values only.
  */
 
 /** A name from outside, safe to put into a sentence: no control characters, not longer than a line. */
@@ -45,7 +45,8 @@ export const commitNotFound = (commit: string) =>
   )
 
 /**
- * Forges answer the same for a repository that is private and one that is absent, so the sentence names both.
+ * Forges answer the same for a repository that is private and one that is absent, so the sentence
+ * names both.
  */
 export const authenticationNeeded = (host: string) =>
   new GitError(

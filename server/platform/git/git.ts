@@ -1,14 +1,14 @@
 /**
- * Reading a Git repository: nothing of it is ever executed, and nothing outside of the target folder is
- * touched.
+ * Reading a Git repository: nothing of it is ever executed, and nothing outside of the target
+ * folder is touched.
  */
 export interface Git {
   /** Asks the remote for the commit of a branch (default: its HEAD) without cloning. */
   resolve(source: GitSource, signal: AbortSignal): Promise<{ branch: string; sha: string }>
   /**
-   * Shallow checkout of exactly one commit into `directory` (absent or empty before; removed again on any
-   * failure).
-   * With `commit` that commit, else the tip of `branch`, else of the remote's HEAD.
+   * Shallow checkout of exactly one commit into `directory` (absent or empty before; removed again
+   * on any failure). With `commit` that commit, else the tip of `branch`, else of the remote's
+   * HEAD.
    */
   checkout(
     source: GitSource,
@@ -23,8 +23,8 @@ export interface Git {
 }
 export interface GitSource {
   /**
-   * `https://…`, `ssh://…` or `user@host:path`; `http://` only for hosts in PORTREEVE_ALLOWED_PRIVATE_HOSTS.
-   * Checked by `parseGitUrl`.
+   * `https://…`, `ssh://…` or `user@host:path`; `http://` only for hosts in
+   * PORTREEVE_ALLOWED_PRIVATE_HOSTS. Checked by `parseGitUrl`.
    */
   url: string
   branch?: string
@@ -42,8 +42,8 @@ export type GitCredential =
 export interface CheckoutOptions {
   lfs: boolean
   /**
-   * Name (letters, digits, `_`) under which what is fetched is kept, so that the next checkout by this name
-   * from the same address fetches only what changed. Nothing is kept without.
+   * Name (letters, digits, `_`) under which what is fetched is kept, so that the next checkout by
+   * this name from the same address fetches only what changed. Nothing is kept without.
    */
   mirror?: string
   onLog(line: string): void
@@ -76,7 +76,8 @@ export type GitErrorCode =
   | 'failed'
 
 /**
- * `message` says what happened in one sentence, `hint` what the user does next. Neither holds a credential.
+ * `message` says what happened in one sentence, `hint` what the user does next. Neither holds a
+ * credential.
  */
 export class GitError extends Error {
   readonly code: GitErrorCode

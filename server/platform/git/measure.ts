@@ -7,12 +7,13 @@ const MAX_PATH_BYTES = 2048
 const MAX_NAME_BYTES = 255
 
 /**
- * Why a path cannot be that of a file here; undefined for a good one. What is no UTF-8 reaches us with other
- * characters in its place: we could neither look at such a file nor make it safe.
+ * Why a path cannot be that of a file here; undefined for a good one. What is no UTF-8 reaches us
+ * with other characters in its place: we could neither look at such a file nor make it safe.
  */
 function faultOf(path: string): string | undefined {
   if (path.includes('\ufffd')) return 'is not UTF-8'
-  // Git puts a name with quotes or control characters into quotes, which makes it longer than it is.
+  // Git puts a name with quotes or control characters into quotes, which makes it longer than it
+  // is.
   if (path.startsWith('"')) return undefined
   const is_long = path.split('/').some((name) => Buffer.byteLength(name) > MAX_NAME_BYTES)
   return is_long ? `is longer than ${MAX_NAME_BYTES} bytes` : undefined
@@ -25,8 +26,8 @@ export interface Measured {
 }
 
 /**
- * Counts the files and folders of a commit and their sizes before one of them is written: a small pack can hold
- * a tree of billions.
+ * Counts the files and folders of a commit and their sizes before one of them is written: a small
+ * pack can hold a tree of billions.
  */
 export async function measure(session: GitSession, revision: string, limits: GitLimits): Promise<Measured> {
   const found = { files: 0, size_bytes: 0, submodules: 0 }

@@ -142,8 +142,9 @@ const FIRST_BLOCK_BYTES = 16 * 1024
 const BLOCK_BYTES = 256 * 1024
 
 /**
- * Gathers small parts into blocks. Engines send what a command prints in pieces of a few kilobytes, and every
- * stage behind, compression on another thread above all, costs as much for such a piece as for a large one.
+ * Gathers small parts into blocks. Engines send what a command prints in pieces of a few kilobytes,
+ * and every stage behind, compression on another thread above all, costs as much for such a piece
+ * as for a large one.
  */
 function createBlocks(stdout: PassThrough) {
   let block = Buffer.allocUnsafeSlow(FIRST_BLOCK_BYTES)

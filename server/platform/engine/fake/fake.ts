@@ -25,13 +25,14 @@ export interface FakeCall {
 }
 
 /**
- * An engine in memory, **for tests only**: it builds nothing and isolates nothing. Instances are real HTTP
- * servers on loopback addresses of their own (Linux), so that probes and proxies work against them.
+ * An engine in memory, **for tests only**: it builds nothing and isolates nothing. Instances are
+ * real HTTP servers on loopback addresses of their own (Linux), so that probes and proxies work
+ * against them.
  */
 export interface FakeEngine extends Engine {
   /**
-   * Sets how images that match are treated from now on; a later call for the same match replaces the earlier
-   * one.
+   * Sets how images that match are treated from now on; a later call for the same match replaces
+   * the earlier one.
    */
   behave(match: FakeMatch, behaviour: FakeBehaviour): void
   /** Puts an image there, as if it had been pulled before. */
