@@ -17,6 +17,7 @@ import { createShipping } from './shipping.ts'
 import { addressTowards, canEncrypt, createThisServer } from './this-server.ts'
 import { ensureManagerEnd, ensureMemberEnd } from './tunnel.ts'
 import { innerAddresses } from './tunnel-plan.ts'
+import { createWatch } from './watch.ts'
 
 export interface MembersOptions {
   docker_host: string
@@ -30,7 +31,6 @@ export interface MembersOptions {
   log(message: string): void
 }
 
-const WATCH_MS = 15_000
 const GOSSIP_PORT = 7946
 
 /** The members there are, their connections, and what leads to their containers. */
@@ -47,10 +47,7 @@ export function createMembers(options: MembersOptions) {
   /** Servers that are on their way into the cluster: whoever puts things back does not close it to them. */
   const coming = new Set<Link>()
   let placedOn: NodeOf = () => undefined
-  let timer: NodeJS.Timeout | undefined
   let loading: Promise<void> | undefined
-  let told = ''
-  let looking: Promise<void> = Promise.resolve()
   /** Members that have left, or are about to: nothing is put back there. */
   const departed = new Set<string>()
 
@@ -130,29 +127,7 @@ export function createMembers(options: MembersOptions) {
     return link
   }
 
-  /** What others may have changed on a member is put back; one that does not answer is left for later. */
-  async function look(): Promise<void> {
-    const faults: string[] = []
-    const note = (error: unknown) => void faults.push(error instanceof Error ? error.message : String(error))
-    for (const link of links) {
-      const session = await link.session().catch(() => undefined)
-      if (session)
-        await furnish(link, session).catch((error: unknown) => {
-          // That a server is away is told by whoever asks it something.
-          if (link.isUp()) note(error)
-        })
-    }
-    await ensureHere().catch(note)
-    const now = faults.join(' ')
-    if (now !== '' && now !== told) options.log(now)
-    told = now
-  }
-  const lookNow = (): Promise<void> => (looking = looking.then(look))
-  function watch(): void {
-    clearTimeout(timer)
-    if (links.length === 0) return
-    timer = setTimeout(() => void lookNow().finally(watch), WATCH_MS).unref()
-  }
+  const watch = createWatch({ links: () => links, furnish, ensureHere, log: options.log })
 
   async function encrypts(): Promise<boolean> {
     const sides = await Promise.all([
@@ -184,7 +159,7 @@ export function createMembers(options: MembersOptions) {
       const link = links.find(({ member }) => member.id === node_id)
       links = links.filter((other) => other !== link)
       for (const changed of watchers) changed()
-      await looking
+      await watch.settled()
       return link
     },
     arrive: (node_id: string) => void departed.delete(node_id),
@@ -213,8 +188,7 @@ export function createMembers(options: MembersOptions) {
       void admit()
       if (links.length > 0) loading ??= shared.load().catch(() => void (loading = undefined))
       for (const changed of watchers) changed()
-      if (links.length > 0) void lookNow()
-      watch()
+      watch.lookNow()
     },
     /** Brings to a member what a container there needs. */
     async prepare<T extends ContainerSpec>(link: Link, spec: T, signal: AbortSignal): Promise<T> {
@@ -235,7 +209,7 @@ export function createMembers(options: MembersOptions) {
         : spec,
     takenHere: () => takenBeside(),
     close(): void {
-      clearTimeout(timer)
+      watch.stop()
       for (const link of links) link.close()
       links = []
       local.close()
