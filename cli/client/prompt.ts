@@ -31,6 +31,21 @@ export async function prompt(question: string, { secret = false, instead = '' } 
   }
 }
 
+/**
+ * Has somebody type the name of what is about to go; throws where another one is typed.
+ * @param options `yes`: whether it was said already. `to`: what is done, after "Say --yes to". `warning`: what becomes
+ * of it. `done`: the word for it in "nothing was …".
+ */
+export async function requireTyped(
+  name: string,
+  { yes, to, warning, done }: { yes: boolean | undefined; to: string; warning: string; done: string },
+): Promise<void> {
+  if (yes) return
+  if (!canAsk()) throw new CommandError(`Say --yes to ${to}.`, EXIT.USAGE)
+  if ((await prompt(`${warning} Type its name: `)) !== name)
+    throw new CommandError(`That is not its name; nothing was ${done}.`, EXIT.USAGE)
+}
+
 /** Everything that comes by standard input, without the last line end. */
 export async function readInput(): Promise<string> {
   const chunks: Buffer[] = []

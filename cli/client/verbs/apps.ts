@@ -1,12 +1,10 @@
 import { Argument } from 'commander'
-import { CommandError } from '../../terminal.ts'
 import { dataOf } from '../api.ts'
 import { all, type App, type AppOption, appId, getApp, namedApp } from '../apps.ts'
 import { defineClientVerb, withApp, withNamedApp } from '../client-verb.ts'
-import { EXIT } from '../exit-codes.ts'
 import { wholeNumber } from '../option-values.ts'
 import { ago, facts, paint, show, status, table } from '../output.ts'
-import { canAsk, prompt } from '../prompt.ts'
+import { requireTyped } from '../prompt.ts'
 import { type ClientOptions, openSession } from '../session.ts'
 
 async function list(options: ClientOptions): Promise<void> {
@@ -89,11 +87,8 @@ async function remove(
 ): Promise<void> {
   const session = await openSession(options)
   const app = await getApp(session, name)
-  if (!options.yes) {
-    if (!canAsk()) throw new CommandError('Say --yes to delete it.', EXIT.USAGE)
-    const typed = await prompt(`Deletes ${app.name} with its domains, variables and history. Type its name: `)
-    if (typed !== app.name) throw new CommandError('That is not its name; nothing was deleted.', EXIT.USAGE)
-  }
+  const warning = `Deletes ${app.name} with its domains, variables and history.`
+  await requireTyped(app.name, { yes: options.yes, to: 'delete it', warning, done: 'deleted' })
   const query = options.volumes ? { volumes: true } : {}
   const answer = await dataOf(
     session.api.DELETE('/api/apps/{id}', { params: { path: { id: app.id }, query } }),

@@ -5,7 +5,7 @@ import { defineClientVerb, withApp } from '../client-verb.ts'
 import { EXIT } from '../exit-codes.ts'
 import { pointInTime } from '../option-values.ts'
 import { ago, facts, paint, show, status, table } from '../output.ts'
-import { canAsk, prompt } from '../prompt.ts'
+import { requireTyped } from '../prompt.ts'
 import { type ClientOptions, openSession, type Session } from '../session.ts'
 
 /** The id of a database; undefined when there is none of that name. */
@@ -151,11 +151,12 @@ async function restore(name: string, options: RestoreOptions): Promise<void> {
   const id = found ?? (await databaseId(session, name))
   const backup_id = await chosenBackup(session, id, name, options)
   const what = backup_id === undefined ? `as it was at ${options.at}` : `of the backup ${backup_id}`
-  if (options.as === undefined && !options.yes) {
-    if (!canAsk()) throw new CommandError('Say --yes to put it in the place of what is there.', EXIT.USAGE)
-    if ((await prompt(`Puts ${name} ${what} in the place of what it holds now. Type its name: `)) !== name)
-      throw new CommandError('That is not its name; nothing was restored.', EXIT.USAGE)
-  }
+  await requireTyped(name, {
+    yes: options.yes || options.as !== undefined,
+    to: 'put it in the place of what is there',
+    warning: `Puts ${name} ${what} in the place of what it holds now.`,
+    done: 'restored',
+  })
   const body = {
     ...(backup_id === undefined ? { at: options.at! } : { backup_id }),
     ...(options.as === undefined ? {} : { mode: 'new' as const, name: options.as }),
@@ -173,11 +174,8 @@ async function remove(
 ): Promise<void> {
   const session = await openSession(options)
   const id = await databaseId(session, name)
-  if (!options.yes) {
-    if (!canAsk()) throw new CommandError('Say --yes to delete it.', EXIT.USAGE)
-    if ((await prompt(`Deletes ${name} and its data. Type its name: `)) !== name)
-      throw new CommandError('That is not its name; nothing was deleted.', EXIT.USAGE)
-  }
+  const warning = `Deletes ${name} and its data.`
+  await requireTyped(name, { yes: options.yes, to: 'delete it', warning, done: 'deleted' })
   const query = options.skipBackup ? { skip_backup: 'true' as const } : {}
   const { data } = await dataOf(
     session.api.DELETE('/api/databases/{id}', { params: { path: { id }, query } }),

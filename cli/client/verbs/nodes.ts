@@ -7,7 +7,7 @@ import { defineClientVerb } from '../client-verb.ts'
 import { EXIT } from '../exit-codes.ts'
 import { port } from '../option-values.ts'
 import { ago, facts, paint, show, status, table } from '../output.ts'
-import { canAsk, prompt } from '../prompt.ts'
+import { canAsk, prompt, requireTyped } from '../prompt.ts'
 import { type ClientOptions, openSession, type Session } from '../session.ts'
 
 type Node = Schemas['Node']
@@ -168,13 +168,8 @@ async function remove(
 ): Promise<void> {
   const session = await openSession(options)
   const node = await findNode(session, name)
-  if (!options.yes) {
-    if (!canAsk()) throw new CommandError('Say --yes to remove it.', EXIT.USAGE)
-    if (
-      (await prompt(`Moves what ${node.name} runs elsewhere and removes it. Type its name: `)) !== node.name
-    )
-      throw new CommandError('That is not its name; nothing was removed.', EXIT.USAGE)
-  }
+  const warning = `Moves what ${node.name} runs elsewhere and removes it.`
+  await requireTyped(node.name, { yes: options.yes, to: 'remove it', warning, done: 'removed' })
   const params = { path: { id: node.id }, query: options.force ? { force: true } : {} }
   const { data } = await dataOf(session.api.DELETE('/api/nodes/{id}', { params }))
   show(options, data, () => `Removing ${node.name}, once what it runs is elsewhere. See: portreeve nodes`)
