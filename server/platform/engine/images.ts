@@ -7,6 +7,8 @@ import { type LabelScope, ownLabel } from './labels.ts'
 
 const PARALLEL = 8
 const REMOVE_DEADLINE_MS = 120_000
+/** What an image says of itself is read up to 64 MiB: a busy machine takes more than ten seconds. */
+const ADMIT_DEADLINE_MS = 60_000
 
 interface ImageInfo {
   Id: string
@@ -55,8 +57,12 @@ const idOf = (entry: unknown) => ({ Id: (entry as { Id: string }).Id })
 
 /** Images that are on the engine: found, listed and removed. */
 export function createImages(connection: Connection, scope: LabelScope) {
-  const inspect = (reference: string) =>
-    connection.call<ImageInfo | undefined>({ path: imagePath(reference, '/json'), accept: [404] })
+  const inspect = (reference: string, deadline_ms?: number) =>
+    connection.call<ImageInfo | undefined>({
+      path: imagePath(reference, '/json'),
+      accept: [404],
+      ...(deadline_ms === undefined ? {} : { deadline_ms }),
+    })
 
   async function find(reference: string): Promise<Image | undefined> {
     const info = await inspect(reference)
@@ -65,7 +71,7 @@ export function createImages(connection: Connection, scope: LabelScope) {
 
   /** An image that was just made or fetched; one that says too much of itself is removed again and refused. */
   async function admit(reference: string): Promise<Image | undefined> {
-    const info = await inspect(reference).catch(async (error: unknown) => {
+    const info = await inspect(reference, ADMIT_DEADLINE_MS).catch(async (error: unknown) => {
       if (!isTooLarge(error)) throw error
       await removeOne(reference)
       throw refused('many megabytes of labels, variables and the like')
