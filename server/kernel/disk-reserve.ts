@@ -1,6 +1,6 @@
 import { existsSync, mkdirSync, statfsSync } from 'node:fs'
 import { ApiError } from './errors.ts'
-import { watchRoom } from './watched-room.ts'
+import { withinRoom } from './watched-room.ts'
 
 /** Part of the disk that only Portreeve itself may fill, and the most that it is. */
 const SHARE = 0.05
@@ -67,18 +67,11 @@ const diskFull = () =>
  * Runs work of a user that nobody knows the size of, and ends it with DISK_FULL once nothing but
  * the reserve is left on the disk of one of these folders.
  */
-export async function sparingReserve<T>(
+export function sparingReserve<T>(
   signal: AbortSignal,
   directories: readonly string[],
   work: (signal: AbortSignal) => Promise<T>,
   isTouched: (directory: string) => boolean = isReserveTouched,
 ): Promise<T> {
-  const room = watchRoom(signal, () => directories.some(isTouched))
-  try {
-    return await work(room.signal)
-  } catch (error) {
-    throw room.filled() ? diskFull() : error
-  } finally {
-    room.stop()
-  }
+  return withinRoom(signal, { isFull: () => directories.some(isTouched), filled: diskFull }, work)
 }

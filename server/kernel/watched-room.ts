@@ -32,3 +32,19 @@ export function watchRoom(signal: AbortSignal, isFull: () => boolean | Promise<b
     stop: () => clearInterval(timer),
   }
 }
+
+/** Does work that ends with the error of `filled` once the disk is full. */
+export async function withinRoom<T>(
+  signal: AbortSignal,
+  { isFull, filled }: { isFull: () => boolean | Promise<boolean>; filled: () => Error },
+  work: (signal: AbortSignal) => Promise<T>,
+): Promise<T> {
+  const room = watchRoom(signal, isFull)
+  try {
+    return await work(room.signal)
+  } catch (error) {
+    throw room.filled() ? filled() : error
+  } finally {
+    room.stop()
+  }
+}

@@ -1,5 +1,6 @@
 import type { Engine, Instance, InstanceFilter } from '#server/platform/engine/engine'
 import { type ContainerSpec, LOCAL } from '#server/platform/engine/workload'
+import type { NodeOf } from './cluster.ts'
 import { createKnowledge, type EngineMember, isDown, type Knowledge, noMember } from './engine-member.ts'
 import { mergeEvents } from './events.ts'
 
@@ -11,8 +12,7 @@ export interface Placing {
   prepare<T extends ContainerSpec>(member: EngineMember, spec: T, signal: AbortSignal): Promise<T>
   /** How this server's own engine is asked. */
   here<T extends ContainerSpec>(spec: T): T
-  /** Server that a release was placed on, null for this one; undefined where no such release is known. */
-  nodeOf(release_id: string): string | null | undefined
+  nodeOf: NodeOf
   /** Removes a project's network over all servers. */
   removeShared(network: string): Promise<void>
   close(): Promise<void>

@@ -14,7 +14,7 @@ export async function askFacts({ run }: Pick<Session, 'run'>): Promise<FactsAnsw
 }
 
 /** The version of a server's engine and whether it is in a cluster; undefined where none answers. */
-export async function engineOf(
+export async function askEngine(
   session: Pick<Session, 'openEngine'>,
 ): Promise<{ version: string; in_cluster: boolean } | undefined> {
   const connection = createConnection({ open: () => session.openEngine() })
@@ -38,7 +38,7 @@ export async function inspectServer(session: Session): Promise<NodeFacts> {
       })
     }),
   )
-  const engine = await engineOf(session)
+  const engine = await askEngine(session)
   return {
     ...facts,
     host_key: session.host_key,

@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Run } from '#server/kernel/process'
 import { ClusterError } from './cluster.ts'
-import { engineOf } from './inspect.ts'
+import { askEngine } from './inspect.ts'
 import { output } from './remote-run.ts'
 import type { Session } from './session.ts'
 
@@ -72,7 +72,7 @@ export async function installEngineOn(
   signal: AbortSignal,
   settle_ms = MINUTE_MS,
 ): Promise<void> {
-  const answers = async () => (await engineOf(session)) !== undefined
+  const answers = async () => (await askEngine(session)) !== undefined
   if (await answers()) return
   const hands = createHands(session.run, signal)
   let has_users = false

@@ -1,5 +1,5 @@
 import { Fatal } from '#server/kernel/jobs/definition'
-import { watchRoom } from '#server/kernel/watched-room'
+import { withinRoom } from '#server/kernel/watched-room'
 import type { Engine } from './engine.ts'
 
 /** What takes less since it began did not fill the disk: somebody in an outage gets a small database back. */
@@ -22,15 +22,9 @@ export async function sparingDisk<T>(
   work: (signal: AbortSignal) => Promise<T>,
 ): Promise<T> {
   const before = await engine.freeForCopies(signal).catch(() => undefined)
-  const room = watchRoom(signal, async () => {
+  async function isFull(): Promise<boolean> {
     const now = await engine.freeForCopies(signal)
     return before !== undefined && now !== undefined && now <= 0 && before - now >= WORTH_BYTES
-  })
-  try {
-    return await work(room.signal)
-  } catch (error) {
-    throw room.filled() ? filled() : error
-  } finally {
-    room.stop()
   }
+  return withinRoom(signal, { isFull, filled }, work)
 }
