@@ -60,15 +60,19 @@ export interface BackupNeeds {
       | 'output'
       | 'ask'
       | 'spareSpecOf'
+      | 'measure'
     >
   env: AppPorts['env']
-  volumes: VolumePort & AppPorts['volumes'] & Pick<Volumes, 'ownedBy' | 'list'>
+  volumes: VolumePort & AppPorts['volumes'] & Pick<Volumes, 'measure' | 'ownedBy' | 'list'>
   deployments: AppPorts['deployments'] &
     Pick<DeploymentsDomain, 'ended' | 'enqueueSource' | 'hasSource' | 'keepRunning'>
   domains: AppPorts['domains']
   cron: AppPorts['cron']
   apps: AppPorts['apps'] & Pick<AppsDomain, 'sources' | 'shares'>
-  projects: Pick<Projects, 'nameOf' | 'quota' | 'requireQuota' | 'requireShare' | 'shareBefore'>
+  projects: Pick<
+    Projects,
+    'nameOf' | 'quota' | 'requireQuota' | 'requireShare' | 'requireStorage' | 'shareBefore'
+  >
   settings: Pick<SettingsService, 'server'>
 }
 
@@ -149,7 +153,14 @@ export function createBackups(base: Base, use: BackupNeeds) {
   const definitions: JobDefinition[] = [
     ...point_in_time.definitions,
     defineBackupJob({ ...parts, requireRoom, discard: left.discard, retain: schedules.retain }),
-    defineRestoreJob(parts),
+    defineRestoreJob({
+      ...parts,
+      async requireStorage(project_id) {
+        if (use.projects.quota(project_id, 'storage_bytes') === undefined) return
+        await use.databases.measure(await use.volumes.measure())
+        use.projects.requireStorage(project_id)
+      },
+    }),
     defineVerifyJob(parts),
   ]
   const final: FinalBackups = {

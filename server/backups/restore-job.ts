@@ -23,6 +23,8 @@ export interface RestoreJobOptions {
   archives: Archives
   streaming: SlowStreams
   targets(): Targets
+  /** Throws 409 when the data of a project, as they are now, leave no room for more. */
+  requireStorage(project_id: string): Promise<void>
 }
 interface State {
   /** What the target keeps of its preparation. */
@@ -46,6 +48,7 @@ export function defineRestoreJob({
   archives,
   streaming,
   targets,
+  requireStorage,
 }: RestoreJobOptions): JobDefinition {
   const rowOf = (id: string): BackupRow => {
     const row = repository.find(id)
@@ -81,6 +84,8 @@ export function defineRestoreJob({
         timeout_ms: LONG_MS,
         async run({ payload, job_id, state, signal, save, leavePlace }) {
           const row = rowOf(payload.backup_id)
+          // Many that were asked for together were all promised the same room.
+          if (payload.mode === 'new') await requireStorage(payload.project_id)
           const told = { job_id, mode: payload.mode, restored_id: payload.target_id }
           const emit = paced(clock, (read_bytes) =>
             events.append(

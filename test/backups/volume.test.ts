@@ -335,6 +335,30 @@ describe('a restore of a volume', () => {
     })
     expect([held(), held(body.data.target_id)]).toEqual(['CHANGED', 'FILES'])
   })
+  it('into new volumes, asked for together, end where the project holds what it may', async () => {
+    const { id: backup_id } = await backUp()
+    const quotas = { storage_bytes: 100 * 1024 ** 2 }
+    await api.as('admin').put(`/api/projects/${default_project}`, { quotas })
+    api.services.events.subscribe(({ type, payload }) => {
+      if (type !== 'volume.restored') return
+      api.fakes.engine.fillVolume(dataOf(String(payload.volume_id)), 80 * 1024 ** 2)
+    })
+    const names = Array.from({ length: 8 }, (_, index) => `copy-${index}`)
+    const path = `/api/backups/${backup_id}/restore`
+    volumes.onWrite = () => new Promise(setImmediate)
+    const answers = await Promise.all(names.map((name) => api.as('owner').post(path, { mode: 'new', name })))
+    expect(answers.map(({ status }) => status)).toEqual(names.map(() => 201))
+    await api.services.jobs.idle()
+    const jobs = await Promise.all(answers.map(({ body }) => show(`/api/system/jobs/${body.data.job_id}`)))
+    const failed = jobs.filter(({ status }) => status === 'failed')
+    // As many as may be written at once can pass the limit together.
+    expect(failed.length).toBeGreaterThanOrEqual(4)
+    for (const { error } of failed)
+      expect(error.message).toContain(
+        'Volumes and databases of the project may hold 104857600 bytes together',
+      )
+    expect(await show('/api/volumes')).toHaveLength(1 + 8 - failed.length)
+  })
   it('of a project that was deleted since are restored into the one that an administrator names', async () => {
     const admin = api.as('admin')
     const project_id = (await admin.post('/api/projects', { name: 'Left' })).body.data.id
