@@ -3,16 +3,21 @@ import { Cron } from 'croner'
 /** Patterns of everyday schedules by name. */
 const NAMED = /^@(yearly|annually|monthly|weekly|daily|midnight|hourly)$/
 /** No cache grows beyond this; apps of a whole installation rarely have so many patterns. */
-const MOST_KEPT = 5000
+const MOST_PATTERNS = 5000
+/**
+ * One takes 40 KB, which is no part of the heap, and a zone may be written in any case: with as many as of patterns,
+ * one job that is changed over and over took 200 MB.
+ */
+const MOST_FORMATS = 100
 const MINUTE_MS = 60_000
 
 const patterns = new Map<string, Cron>()
 const formats = new Map<string, Intl.DateTimeFormat>()
 
-function kept<T>(cache: Map<string, T>, key: string, make: () => T): T {
+function kept<T>(cache: Map<string, T>, most: number, key: string, make: () => T): T {
   const known = cache.get(key)
   if (known !== undefined) return known
-  if (cache.size >= MOST_KEPT) cache.clear()
+  if (cache.size >= most) cache.clear()
   const made = make()
   cache.set(key, made)
   return made
@@ -32,14 +37,20 @@ function soon(expression: string, from_ms: number): string {
   return `${seconds}${expression} ${decade}-${decade + YEARS}`
 }
 const inZone = (pattern: string, timezone: string): Cron =>
-  kept(patterns, `${timezone} ${pattern}`, () => new Cron(pattern, { timezone, paused: true }))
+  kept(patterns, MOST_PATTERNS, `${timezone} ${pattern}`, () => new Cron(pattern, { timezone, paused: true }))
 const atOffset = (pattern: string, minutes: number): Cron =>
-  kept(patterns, `${minutes} ${pattern}`, () => new Cron(pattern, { utcOffset: minutes, paused: true }))
+  kept(
+    patterns,
+    MOST_PATTERNS,
+    `${minutes} ${pattern}`,
+    () => new Cron(pattern, { utcOffset: minutes, paused: true }),
+  )
 
 /** Minutes by which a zone is ahead of UTC at a time. */
 function offsetAt(timezone: string, at_ms: number): number {
   const format = kept(
     formats,
+    MOST_FORMATS,
     timezone,
     () => new Intl.DateTimeFormat('en-US', { timeZone: timezone, timeZoneName: 'longOffset' }),
   )

@@ -1,4 +1,4 @@
-import { describe, expect, it } from 'vitest'
+import { describe, expect, it, vi } from 'vitest'
 import { faultOf, lastSlot, nextSlot } from '#server/cron/slots'
 
 /** Clocks that change at 1, 2 and 3 in the morning, at midnight, by half an hour, and on both halves of the earth. */
@@ -116,4 +116,26 @@ it('the last slot is found in no time, however many there were before a long pau
     new Date(lastSlot('* 0-23 * 1 *', 'Europe/Berlin', Date.parse('2026-12-05T12:00:00Z'))!).toISOString(),
   ).toBe('2026-01-31T22:59:00.000Z')
   expect(process.cpuUsage(started).user).toBeLessThan(1_000_000)
+})
+
+it('a zone that is written in hundreds of ways leaves few formats in memory, which take 40 KB each', () => {
+  const hourly = (timezone: string) => nextSlot('0 * * * *', timezone, Date.parse('2026-11-27T05:30:00Z'))
+  const spelling = (number: number) =>
+    [...'america/argentina']
+      .map((letter, at) => ((number >> at) & 1 ? letter.toUpperCase() : letter))
+      .join('') + '/Ushuaia'
+  const made = vi.spyOn(Intl, 'DateTimeFormat')
+  try {
+    const madeFor = (timezone: string) => {
+      made.mockClear()
+      hourly(timezone)
+      return made.mock.calls.length
+    }
+    expect(madeFor(spelling(1))).toBeGreaterThan(0)
+    expect(madeFor(spelling(1))).toBe(0)
+    for (let number = 2; number <= 400; number += 1) hourly(spelling(number))
+    expect(madeFor(spelling(1))).toBeGreaterThan(0)
+  } finally {
+    made.mockRestore()
+  }
 })
