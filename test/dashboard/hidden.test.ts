@@ -13,6 +13,18 @@ it('letters of scripts that are read from the right are no such marks', () => {
   expect(partsOf('\u05e9\u05dc\u05d5\u05dd \u200f\u0645\u0631\u062d\u0628\u0627')).toHaveLength(1)
   expect(partsOf('')).toEqual([])
 })
+it.each([
+  ['\u200f100 / 2', 'RLM'],
+  ['1 \u200f- 2', 'RLM'],
+  ['\u061c8080 -> 9090', 'ALM'],
+])(
+  'a mark of such scripts without any of their letters turns numbers around, and is named: %j',
+  (text, name) => {
+    const parts = partsOf(text)
+    expect(parts.flatMap(({ mark }) => mark ?? [])).toEqual([name])
+    expect(parts.map((part) => part.text).join('')).toBe(text)
+  },
+)
 it('a line of a log keeps them apart within its colours, and is searched and saved with them', () => {
   const line = '\u001b[31mok \u202edeliaf\u001b[0m'
   expect(parseAnsi(line)).toEqual([
