@@ -195,7 +195,9 @@ export function createMembers(options: MembersOptions) {
       await link.engine.version(signal)
       await link.furnished()
       await loading
-      await shipping.ensure(link.connection, link.member.id, spec.image, signal)
+      if (await shipping.ensure(link.connection, link.member.id, spec.image, signal))
+        // Nobody waits for it: what stays goes with the next one.
+        void shipping.removeStale(link.engine).catch(() => {})
       const labels = { project: spec.project_id }
       const networks = [spec.network, ...(spec.more_networks ?? [])]
       for (const network of networks) await link.engine.ensureNetwork(network, labels)

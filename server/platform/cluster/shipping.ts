@@ -1,5 +1,5 @@
 import type { Connection } from '#server/platform/engine/connection'
-import { EngineError } from '#server/platform/engine/engine'
+import { type Engine, EngineError } from '#server/platform/engine/engine'
 import { imagePath } from '#server/platform/engine/images'
 import { readJsonLines } from '#server/platform/engine/json-lines'
 
@@ -33,9 +33,12 @@ export function createShipping(local: Connection) {
   }
 
   return {
-    /** @param image its id. */
-    async ensure(engine: Connection, node_id: string, image: string, signal: AbortSignal): Promise<void> {
-      if (await has(engine, image)) return
+    /**
+     * Answers whether it had to be brought there.
+     * @param image its id.
+     */
+    async ensure(engine: Connection, node_id: string, image: string, signal: AbortSignal): Promise<boolean> {
+      if (await has(engine, image)) return false
       const key = `${node_id} ${image}`
       const shipping = under_way.get(key) ?? ship(engine, image, signal)
       under_way.set(key, shipping)
@@ -44,6 +47,21 @@ export function createShipping(local: Connection) {
       } finally {
         under_way.delete(key)
       }
+      return true
+    },
+    /**
+     * Removes from a member what was built here and is here no more. This server removes its own by their
+     * tags, and an image that was brought by its id has none.
+     */
+    async removeStale(engine: Pick<Engine, 'listImages' | 'removeImage'>): Promise<void> {
+      const brought = await engine.listImages({})
+      const here = await local.call<{ Id: string }[]>({
+        path: '/images/json',
+        query: { all: true },
+        keep: (entry) => ({ Id: (entry as { Id: string }).Id }),
+      })
+      const kept = new Set(here.map(({ Id }) => Id))
+      for (const { id } of brought) if (!kept.has(id)) await engine.removeImage(id)
     },
   }
 }
