@@ -360,6 +360,16 @@ describe.skipIf(!canStartEngine)('a cluster of two servers', () => {
     expect(await fromManager(stays.address!)).toBe('stays')
   })
 
+  test('one that could not join has its engine set up as it was before', async () => {
+    const { manager, worker } = machines
+    const shut = ['OUTPUT', '-p', 'tcp', '--dport', '2377', '-j', 'DROP']
+    worker.inside('iptables', '-I', ...shut)
+    await expect(cluster.join(member, never)).rejects.toMatchObject({ code: 'failed' })
+    worker.inside('iptables', '-D', ...shut)
+    await cluster.leave(member, never, { is_given_up: true })
+    for (const { docker } of [manager, worker])
+      await poll(async () => ((await docker.info()) as { LiveRestoreEnabled: boolean }).LiveRestoreEnabled)
+  })
   test('one whose engine answers nobody stays a member until it is given up', async () => {
     const { manager, worker } = machines
     await cluster.join(member, never)

@@ -4,7 +4,7 @@ import { PREFIX } from '#server/platform/host-rules/chains'
 import { output } from './remote-run.ts'
 import { ClusterError, type Member } from './cluster.ts'
 import type { Link } from './link.ts'
-import { setLiveRestore } from './live-restore.ts'
+import { setLiveRestore, wasTurnedOff } from './live-restore.ts'
 import type { Members } from './members.ts'
 import { ENGINE_PID_FILE, type Session } from './session.ts'
 import { createSwarm, leaveWith, swarmState } from './swarm.ts'
@@ -83,14 +83,15 @@ export function createMembership(members: Members, installation: string) {
     for (const { id } of await engine.listImages({})) images.add(id)
     await engine.removeLabelled({})
     for (const image of images) await engine.removeImage(image)
-    const kept = await swarm.keptRunning(link.member.id)
+    const pid = await pidOf(session)
+    const kept = (await swarm.keptRunning(link.member.id)) || (await wasTurnedOff(session.run, pid))
     await leaveWith(connection)
     await removeEnd(session)
     for (const family of [4, 6] as const) {
       if (!session.chains.has(family)) continue
       for (const name of await session.chains.names(family, PREFIX)) await session.chains.remove(family, name)
     }
-    if (kept) await setLiveRestore(session.run, await pidOf(session), true)
+    if (kept) await setLiveRestore(session.run, pid, true)
   }
 
   /** One that cannot be logged in to is left as it is. */
@@ -105,7 +106,7 @@ export function createMembership(members: Members, installation: string) {
   /** Takes from this server what only a cluster needs. */
   async function dissolve(): Promise<void> {
     const here = await members.thisServer()
-    const kept = await swarm.keptRunningHere()
+    const kept = (await swarm.keptRunningHere()) || (await wasTurnedOff(here.run, here.pid))
     await members.shared.removeAll()
     await leaveWith(members.local)
     await removeEnd(here)
