@@ -273,6 +273,13 @@ describe.skipIf(!canStartEngine)('a cluster of two servers', () => {
       await machine.close()
     }
   })
+  test('a member that is named by another address as well is refused, and stays what it is', async () => {
+    const twice = { id: 'node_twice', target: member.target }
+    await expect(cluster.join(twice, never)).rejects.toMatchObject({ code: 'unsuited' })
+    await cluster.leave(twice, never, { is_given_up: true })
+    expect((await engine.instances({ release_id: there.release_id }))[0]?.state).toBe('running')
+    expect(await fromManager(there.address!)).toBe('api')
+  })
   test('its log, measures, commands and events are those of any other instance', async () => {
     const lines: string[] = []
     expect(await inInstance(there, 'sh', '-c', 'echo said > /proc/1/fd/1; hostname')).toBe(

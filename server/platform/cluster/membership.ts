@@ -64,6 +64,8 @@ export function createMembership(members: Members, installation: string) {
       const kept = await endLiveRestore(members.local, (is_on) => setLiveRestore(here.run, here.pid, is_on))
       await swarm.init(manager_address, kept)
     }
+    if (await swarm.isAnother(link.connection, link.member.id))
+      throw new ClusterError('unsuited', 'The server is part of the cluster already, by another address.')
     await members.welcome(link, async () => {
       await members.furnish(link, session)
       const pid = await pidOf(session)
@@ -100,7 +102,8 @@ export function createMembership(members: Members, installation: string) {
       if (error instanceof ClusterError) return undefined
       throw error
     })
-    if (session) await clear(link, session)
+    // Whatever else names a member, as a second address of it does, must not take it out.
+    if (session && !(await swarm.isAnother(link.connection, link.member.id))) await clear(link, session)
   }
 
   /** Takes from this server what only a cluster needs. */

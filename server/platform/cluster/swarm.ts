@@ -69,6 +69,13 @@ export function createSwarm(manager: Connection, installation: string) {
 
   return {
     isOurs,
+    /** Whether an engine is in the cluster as another server than this one. */
+    async isAnother(engine: Connection, node_id: string): Promise<boolean> {
+      const state = await swarmState(engine)
+      if (!state.is_member || !(await isOurs())) return false
+      const known = (await nodes()).find(({ ID }) => ID === state.node_id)?.Spec.Labels?.[NODE]
+      return known !== undefined && known !== node_id
+    },
     /** @param kept_running whether live-restore was turned off for this, so that the end turns it on again. */
     async init(address: string, kept_running: boolean): Promise<void> {
       if (await isOurs()) return
