@@ -366,6 +366,32 @@ describe('a deletion', () => {
     const [mount] = await show(`/api/apps/${target_id}/mounts`)
     expect(held(mount.volume_id)).toBe('FILES')
   })
+  it('of an app that comes back: it has the volume that stayed, and the links of its databases', async () => {
+    const { final_backup_id } = await remove()
+    const { target_id } = await restore(final_backup_id, { mode: 'new' })
+    expect(await show(`/api/apps/${target_id}/mounts`)).toMatchObject([
+      { path: '/data', volume_id },
+      { path: '/etc/shop.conf' },
+    ])
+    expect((await show(`/api/databases/${database_id}`)).links).toMatchObject([
+      { app_id: target_id, key: 'DATABASE_URL' },
+    ])
+    expect((await show(`/api/apps/${target_id}`)).status).toBe('running')
+  })
+  it('of an app that comes back when what it used is gone, or another app writes to it: both are told', async () => {
+    const { final_backup_id } = await remove()
+    const other = (await post('/api/apps', { name: 'heir', git_url: SHOP_URL, soak_seconds: 0 })).id
+    await post(`/api/apps/${other}/mounts`, { path: '/data', volume_id })
+    await api.as('owner').delete(`/api/databases/${database_id}?skip_backup=true`)
+    await api.services.jobs.idle()
+    const { target_id } = await restore(final_backup_id, { mode: 'new' })
+    const ended = api.events().findLast(({ type }) => type === 'backup.restore_succeeded')
+    expect(ended?.payload.left_out).toMatchObject([
+      'The database orders is gone, and the backup of the app does not hold it.',
+      expect.stringMatching(/^The volume data is not mounted: .* is written by heir/),
+    ])
+    expect(await show(`/api/apps/${target_id}/mounts`)).toMatchObject([{ path: '/etc/shop.conf' }])
+  })
   it('without a final backup answers null, and takes none', async () => {
     expect(await remove('?skip_backup=true')).toEqual({
       ...{ id: app_id, deleted: true, final_backup_id: null, final_backup_location: null },

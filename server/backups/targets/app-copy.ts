@@ -67,6 +67,14 @@ export const AppCopy = v.object({
       ...limitEntries,
     }),
   ),
+  /** What the app used and the archive does not hold, since it outlives the app: used again where it is still there. */
+  kept: v.optional(
+    v.object({
+      volumes: v.array(v.object({ id: textOf(100), name })),
+      databases: v.array(v.object({ id: textOf(100), name: DatabaseName, key: VariableKey })),
+    }),
+    { volumes: [], databases: [] },
+  ),
   /** Read by their own domains, which check what is in them. Archives from before had none. */
   domains: v.optional(v.array(v.looseObject({ hostname: textOf(255) })), []),
   cron_jobs: v.optional(v.array(v.looseObject({ name: textOf(100) })), []),
@@ -116,12 +124,17 @@ export function withinProject(
 ): { copy: AppCopy; left_out: string[] } {
   if (copy.project_id === null || copy.project_id === project_id) return { copy, left_out: [] }
   const stays = (what: string) => `${what} stays in the project that the app was in when it was backed up.`
-  const isHere = ({ id }: AppCopy['volumes'][number]) => id !== null && projectOf(id) === project_id
+  const isHere = ({ id }: { id: string | null }) => id !== null && projectOf(id) === project_id
+  const all = {
+    volumes: [...copy.volumes, ...copy.kept.volumes],
+    databases: [...copy.databases, ...copy.kept.databases],
+  }
   const left_out = [
-    ...copy.volumes.filter((one) => !isHere(one)).map(({ name }) => stays(`The volume ${name}`)),
-    ...copy.databases.map(({ name }) => stays(`The database ${name}`)),
+    ...all.volumes.filter((one) => !isHere(one)).map(({ name }) => stays(`The volume ${name}`)),
+    ...all.databases.map(({ name }) => stays(`The database ${name}`)),
   ]
-  return { copy: { ...copy, volumes: copy.volumes.filter(isHere), databases: [] }, left_out }
+  const kept = { volumes: copy.kept.volumes.filter(isHere), databases: [] }
+  return { copy: { ...copy, volumes: copy.volumes.filter(isHere), databases: [], kept }, left_out }
 }
 
 /** What an archive says of its app, which is the first that it holds. */

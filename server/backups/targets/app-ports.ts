@@ -34,6 +34,7 @@ export interface AppPorts {
     | 'isNameTaken'
     | 'releaseMounts'
     | 'mountsOf'
+    | 'writersOf'
     | 'mount'
     | 'unmount'
     | 'restoreStackMounts'

@@ -11,6 +11,7 @@ import { readSections } from '../archive/bundle.ts'
 import type { BackupTarget, RestoreRequest } from '../target.ts'
 import type { VolumeFiles } from '../volume-files.ts'
 import { type AppCopy, copyIn, readCopy, renamed, withinProject } from './app-copy.ts'
+import { joinKept, type Kept, keptOf } from './app-kept.ts'
 import type { AppPorts } from './app-ports.ts'
 import { createSurroundings } from './app-surroundings.ts'
 import { dataFor, emptyPlace } from './volume.ts'
@@ -146,11 +147,12 @@ export function createAppRestore(
     const isMade = ({ id }: { id: string }) => databases.find(id)?.status !== 'creating'
     while (!plan.databases.every(isMade)) await wait(PAUSE_MS, undefined, { signal })
   }
-  /** Mounts and links of a new app, once what they lead to is there. */
-  function join({ target_id }: RestoreRequest, plan: Plan, copy: AppCopy): void {
+  /** Mounts and links of a new app, once what they lead to is there; answers what of the kept ones is not. */
+  function join({ target_id, project_id }: RestoreRequest, plan: Plan, copy: AppCopy): string[] {
     const { volumes, databases } = ports()
     const taken = new Set(volumes.mountsOf(target_id).map(({ path }) => path))
-    joinServices(target_id, plan, copy)
+    const kept = keptOf(ports(), project_id, copy)
+    joinServices(target_id, plan, copy, kept.volumes)
     for (const { path, volume, read_only } of copy.mounts.filter((mount) => mount.path.startsWith('/'))) {
       const volume_id = plan.volumes.find(({ name }) => name === volume)?.id
       if (volume_id && !taken.has(path)) volumes.mount(PLATFORM, target_id, { path, volume_id, read_only })
@@ -160,18 +162,22 @@ export function createAppRestore(
       const is_linked = databases.linkedTo(target_id).some((linked) => linked.id === id)
       if (key && !is_linked) databases.links.add(PLATFORM, id, { app_id: target_id, key })
     }
+    return [...kept.left_out, ...joinKept(ports(), target_id, copy, kept)]
   }
   /** Mounts of the services of a compose app: volume of its file, service, and the path there. */
-  function joinServices(app_id: string, plan: Plan, copy: AppCopy): void {
+  function joinServices(app_id: string, plan: Plan, copy: AppCopy, kept: Kept['volumes']): void {
+    const { volumes } = ports()
+    const free = kept.filter((one) => volumes.writersOf(one.id).every((writer) => writer === app_id))
+    const places = [...plan.volumes, ...free]
     const ids = new Map<string, string>()
     const desired = copy.mounts.flatMap(({ path, volume, read_only }) => {
       const [name = '', service = '', ...rest] = path.split(':')
-      const id = plan.volumes.find((one) => one.name === volume)?.id
+      const id = places.find((one) => one.name === volume)?.id
       if (path.startsWith('/') || id === undefined) return []
       ids.set(name, id)
       return [{ volume: name, service, path: rest.join(':'), read_only }]
     })
-    if (desired.length > 0) ports().volumes.restoreStackMounts(app_id, desired, ids)
+    if (desired.length > 0) volumes.restoreStackMounts(app_id, desired, ids)
   }
   /** The apps that use the parts end, see them changed, and start again. */
   async function between(request: RestoreRequest, change: () => Promise<void>, signal: AbortSignal) {
@@ -271,7 +277,7 @@ export function createAppRestore(
         return [...left_out, ...surroundings.restoreNames(target_id, target_id, copy)]
       }
       for (const part of eachDatabase(request)) await database.finish?.(part, open)
-      join(request, planIn(request), copy)
+      left_out.push(...join(request, planIn(request), copy))
       surroundings.restoreFiles(target_id, copy.files)
       left_out.push(...surroundings.restoreNames(target_id, request.source_id ?? null, copy))
       if (apps.find(target_id)?.status === 'stopped') surroundings.deploy(target_id, copy)

@@ -22,13 +22,18 @@ export function createAppTarget(
   const { volumesOf, databasesOf } = createAppParts(ports)
   const partsOf = (app_id: string, project_id: string, without: DumpOptions['without']) => {
     const variables = ports().env.snapshot(app_id)
-    const volumes = without.includes('volumes') ? [] : volumesOf(app_id)
+    const used = volumesOf(app_id)
+    const isHeld = ({ status }: (typeof used)[number]) =>
+      !without.includes('volumes') && !(without.includes('lost_volumes') && status === 'missing')
+    const is_without_databases = without.includes('databases')
     return {
       variables,
-      volumes: without.includes('lost_volumes')
-        ? volumes.filter(({ status }) => status !== 'missing')
-        : volumes,
-      databases: without.includes('databases') ? [] : databasesOf(app_id, project_id, variables),
+      volumes: used.filter(isHeld),
+      databases: is_without_databases ? [] : databasesOf(app_id, project_id, variables),
+      kept: {
+        volumes: used.filter((one) => !isHeld(one)),
+        databases: is_without_databases ? ports().databases.linkedTo(app_id) : [],
+      },
     }
   }
   /** Apps that stand still while an app is read: it, and those that write to its volumes as well. */
@@ -43,7 +48,8 @@ export function createAppTarget(
     parts: ReturnType<typeof partsOf>,
   ): AppCopy {
     const mounts = ports().volumes.releaseMounts(app_id)
-    const names = new Map(parts.volumes.map((volume) => [volume.id, volume.name]))
+    const { kept } = parts
+    const names = new Map([...parts.volumes, ...kept.volumes].map(({ id, name }) => [id, name]))
     return {
       format: 1,
       name,
@@ -61,6 +67,10 @@ export function createAppTarget(
         ...{ name: row.name, engine: row.engine, version: row.version, key },
         ...{ cpus: row.cpus, memory_bytes: row.memory_bytes },
       })),
+      kept: {
+        volumes: kept.volumes.map(({ id, name }) => ({ id, name })),
+        databases: kept.databases.map(({ id, name, key }) => ({ id, name, key })),
+      },
       domains: ports().domains.copies.snapshot(app_id),
       cron_jobs: ports().cron.copies.snapshot(app_id) as AppCopy['cron_jobs'],
     }
