@@ -157,7 +157,12 @@ export function createBackups(base: Base, use: BackupNeeds) {
       ...parts,
       async requireStorage(project_id) {
         if (use.projects.quota(project_id, 'storage_bytes') === undefined) return
-        await use.databases.measure(await use.volumes.measure())
+        try {
+          await use.databases.measure(await use.volumes.measure())
+        } catch (error) {
+          // What was measured last is a minute old; the engine may be asked for it by somebody else just now.
+          base.log.warn('What a project holds could not be measured', { project: project_id, error })
+        }
         use.projects.requireStorage(project_id)
       },
     }),
