@@ -15,6 +15,11 @@ import { removesByPath } from './mount-names.ts'
 const FRONTEND = /^(?:docker\.io\/)?docker\/dockerfile(?:-upstream)?(?::[\w.-]+)?(?:@sha256:[0-9a-f]{64})?$/
 /** The classic builder takes it for the beginning of an id, also of an image that was made after it was checked. */
 const MAY_BE_ID = /^(?:sha256:)?[0-9a-f]{1,64}$/
+/**
+ * No name of an image, for any engine: a part is empty, or begins or ends with a separator. The reader of the Dockerfile
+ * also gives what a name is without the default of its variables (`node:-slim` of `node:${V}-slim`).
+ */
+const IS_NO_NAME = /^[^\w[]|\/\/|[/:@]$|[/:@][-.]|[-.][/:]/
 /** An argument of this name steers the builder instead of the build. */
 const BUILDER_ARGUMENT = /^BUILDKIT_/i
 /** Docker Hub answers under another name than its images have. */
@@ -136,6 +141,8 @@ export function createSourceGuard({ engine, policy, client, egress, registryAuth
     const [name, port] = hostAndPort(registryHost(image))
     await asFatal(() => policy.checkHost(name, port))
     await asFatal(() => admit(name, port, options.signal))
+    // Nothing is built on it; the build says so where it is all that there is.
+    if (IS_NO_NAME.test(image)) return
     const here = await engine.findImage(image)
     if (here ? !isNamed(here, image) : MAY_BE_ID.test(image))
       throw refused(

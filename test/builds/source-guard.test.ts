@@ -34,7 +34,10 @@ function guard(filtered = false) {
     engine: {
       version: async () =>
         ({ version, ...(takes_links ? { takes_links_for_devices: true } : {}) }) as EngineVersion,
-      findImage: async (name) => here[name] && image({ tags: [name], ...here[name] }),
+      async findImage(name) {
+        if (/^\/|[:/]$|:-/.test(name)) throw new EngineError('failed', 'invalid reference format')
+        return here[name] && image({ tags: [name], ...here[name] })
+      },
       async pullImage(name) {
         pulled.push(name)
         if (!name.includes('triggering')) throw new EngineError('not_found', 'There is no such image.')
@@ -159,6 +162,25 @@ describe('a Dockerfile is refused, whatever keeps the engine besides', () => {
       hint: expect.stringContaining('RUN curl'),
     })
     expect((await check(dockerfile, {}, true)).text).toContain('files.example.com')
+  })
+})
+
+describe('a variable with a default in the name of a base image', () => {
+  /** As the engine answers: a name that is none is an error of its own. */
+  beforeEach(() => {
+    here['node:22-slim'] = {}
+    here['docker.io/library/node:22-slim'] = {}
+  })
+  it.each([
+    ['as its tag', 'ARG V=22\nFROM node:${V}-slim'],
+    ['as its registry', 'ARG R=docker.io/library\nFROM ${R}/node:22-slim'],
+    ['as all of its tag', 'ARG V=22-slim\nFROM node:${V}'],
+  ])('%s is built on, though without the default it would be no name', async (_, dockerfile) => {
+    await expect(check(dockerfile)).resolves.toMatchObject({ text: dockerfile })
+  })
+  it('is refused as before where its default leads inwards', async () => {
+    const dockerfile = 'ARG R=127.0.0.1:5000\nFROM ${R}/node:22-slim'
+    await expect(check(dockerfile)).rejects.toMatchObject(refusal(/127\.0\.0\.1/))
   })
 })
 
