@@ -4,6 +4,8 @@ import type { Ssh } from './ssh.ts'
 const TIMEOUT_MS = 60_000
 const MOST_BYTES = 1024 ** 2
 const KILLED = 137
+/** So long has a server that was told to end a command to say that it did. */
+const CLOSE_MS = 2_000
 /** A login without a terminal leaves out the folders of the tools that administer a machine. */
 const ENVIRONMENT = {
   PATH: '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin',
@@ -43,8 +45,11 @@ export const createRemoteRun =
     const channel = await ssh.exec(commandOf(argv, is_root, options.env))
     const [stdout, stderr] = [keepFirst(channel, most_bytes), keepFirst(channel.stderr, most_bytes)]
     let reason: 'timeout' | 'abort' | undefined
+    const unanswered = Promise.withResolvers<undefined>()
+    let last: NodeJS.Timeout | undefined
     const end = (why: 'timeout' | 'abort') => {
       reason ??= why
+      last ??= setTimeout(unanswered.resolve, CLOSE_MS, undefined)
       channel.signal('KILL')
       channel.close()
     }
@@ -56,13 +61,14 @@ export const createRemoteRun =
     channel.on('error', () => {})
     channel.end(options.stdin)
     try {
-      const exit_code = await new Promise<number | undefined>((resolve, reject) => {
+      const closed = new Promise<number | undefined>((resolve, reject) => {
         // The end may have been read together with the beginning; this says again how it was.
         channel.once('close', (code?: number | null, signal?: string) =>
           resolve(code ?? (signal ? KILLED : undefined)),
         )
         void ssh.closed.then(() => reject(new Error('the SSH connection is closed')))
       })
+      const exit_code = await Promise.race([closed, unanswered.promise])
       if (exit_code === undefined && !reason) throw new Error('the SSH connection is closed')
       return {
         exit_code: exit_code ?? KILLED,
@@ -75,6 +81,7 @@ export const createRemoteRun =
       } satisfies RunResult
     } finally {
       clearTimeout(timer)
+      clearTimeout(last)
       options.signal?.removeEventListener('abort', onAbort)
     }
   }

@@ -26,6 +26,27 @@ const CONNECT_MS = 10_000
 /** A peer that was cut off is noticed within three of them. */
 const KEEPALIVE_MS = 5_000
 const KEEPALIVES = 3
+/** A server that answers keepalives and nothing else is told from one that takes its time. */
+const OPEN_MS = 20_000
+
+/** Rejects where a channel is not opened in time; one that is opened later is closed. */
+export async function openedWithin<T extends Duplex>(opening: Promise<T>, open_ms: number): Promise<T> {
+  let timer: NodeJS.Timeout | undefined
+  const late = new Promise<never>((_, reject) => {
+    timer = setTimeout(() => {
+      void opening.then(
+        (channel) => channel.destroy(),
+        () => {},
+      )
+      reject(Object.assign(new Error('the server opens no channel'), { code: 'ECONNRESET' }))
+    }, open_ms)
+  })
+  try {
+    return await Promise.race([opening, late])
+  } finally {
+    clearTimeout(timer)
+  }
+}
 
 /** Why a login failed, in words; what the other side says is not repeated. */
 function explain(error: unknown, { address, user, host_key }: NodeTarget, shown: string): ClusterError {
@@ -115,9 +136,16 @@ function sessionOf(client: Client, known: Pick<Ssh, 'host_key' | 'address' | 'cl
     ])
   return {
     ...known,
-    exec: (argv) => orClosed<ClientChannel>((done) => client.exec(quoteCommand(argv), done)),
+    exec: (argv) =>
+      openedWithin(
+        orClosed<ClientChannel>((done) => client.exec(quoteCommand(argv), done)),
+        OPEN_MS,
+      ),
     openSocket: (path) =>
-      orClosed<Duplex>((done) => client.openssh_forwardOutStreamLocal(path, done as never)),
+      openedWithin(
+        orClosed<Duplex>((done) => client.openssh_forwardOutStreamLocal(path, done as never)),
+        OPEN_MS,
+      ),
     close() {
       client.end()
       client.destroy()
