@@ -8,7 +8,7 @@ const never = new Promise<never>(() => {})
 
 /** A channel of a server that takes everything and says nothing. */
 const silent = () =>
-  Object.assign(new PassThrough(), {
+  Object.assign(new PassThrough({ emitClose: false }), {
     stderr: new PassThrough(),
     signal() {},
     close() {},
