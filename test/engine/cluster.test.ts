@@ -377,6 +377,23 @@ describe.skipIf(!canStartEngine)('a cluster of two servers', () => {
     for (const { docker } of [manager, worker])
       await poll(async () => ((await docker.info()) as { LiveRestoreEnabled: boolean }).LiveRestoreEnabled)
   })
+  test('one leaves with all that was brought to it also after this server has lost the cluster', async () => {
+    const { manager, worker } = machines
+    await cluster.join(member, never)
+    cluster.use([member])
+    await place('shop', 'api', NODE)
+    await manager.docker.swarmLeave({ force: true })
+    await cluster.leave(member, never, { is_given_up: true })
+    cluster.use([])
+    for (const { docker, inside } of [manager, worker]) {
+      const { Swarm } = (await docker.info()) as { Swarm: { LocalNodeState: string } }
+      expect(Swarm.LocalNodeState).toBe('inactive')
+      expect(inside('ip', '-o', 'link')).not.toContain('ptr-cluster')
+      await poll(async () => ((await docker.info()) as { LiveRestoreEnabled: boolean }).LiveRestoreEnabled)
+    }
+    expect(await worker.docker.listContainers({ all: true })).toEqual([])
+    expect(worker.inside('iptables', '-S')).not.toContain('PTR-')
+  })
   test('one whose engine answers nobody stays a member until it is given up', async () => {
     const { manager, worker } = machines
     await cluster.join(member, never)

@@ -134,9 +134,10 @@ export function createMembership(members: Members, installation: string) {
       } finally {
         link.close()
       }
-      if (!(await swarm.isOurs())) return
-      await swarm.forget(member.id)
-      if (await swarm.isAlone()) await dissolve()
+      const is_ours = await swarm.isOurs()
+      if (is_ours) await swarm.forget(member.id)
+      const others = members.list().filter((one) => one.member.id !== member.id)
+      if (is_ours ? await swarm.isAlone() : others.length === 0) await dissolve()
       else await members.ensureHere()
     },
   }

@@ -53,15 +53,20 @@ const isGone = (error: unknown) => error instanceof EngineError && error.code ==
 /** The cluster of this installation, as its manager's engine keeps it. */
 export function createSwarm(manager: Connection, installation: string) {
   const nodes = () => manager.call<SwarmNode[]>({ path: '/nodes' })
-  const nodeOf = async (node_id: string) =>
-    (await nodes()).filter(({ Spec }) => Spec.Labels?.[NODE] === node_id)
   const read = () => manager.call<SwarmSpec>({ path: '/swarm' })
+  const isManaged = async ({ is_manager }: SwarmState) =>
+    is_manager && (await read()).Spec.Labels?.[MARK] === installation
+  /** What is known of a member; nothing once this engine has lost the cluster, with its data or by somebody's hand. */
+  const nodeOf = async (node_id: string) =>
+    ((await isManaged(await swarmState(manager))) ? await nodes() : []).filter(
+      ({ Spec }) => Spec.Labels?.[NODE] === node_id,
+    )
 
   /** Whether this engine is the manager of our own cluster; throws for somebody else's. */
   async function isOurs(): Promise<boolean> {
     const state = await swarmState(manager)
     if (!state.is_member) return false
-    if (state.is_manager && (await read()).Spec.Labels?.[MARK] === installation) return true
+    if (await isManaged(state)) return true
     throw new ClusterError('unsuited', 'The container engine of this server is part of another cluster.', {
       hint: 'Let it leave with docker swarm leave --force, then try again.',
     })
@@ -72,7 +77,7 @@ export function createSwarm(manager: Connection, installation: string) {
     /** Whether an engine is in the cluster as another server than this one. */
     async isAnother(engine: Connection, node_id: string): Promise<boolean> {
       const state = await swarmState(engine)
-      if (!state.is_member || !(await isOurs())) return false
+      if (!state.is_member || !(await isManaged(await swarmState(manager)))) return false
       const known = (await nodes()).find(({ ID }) => ID === state.node_id)?.Spec.Labels?.[NODE]
       return known !== undefined && known !== node_id
     },
@@ -137,7 +142,8 @@ export function createSwarm(manager: Connection, installation: string) {
     /** Whether the engine of a member kept its containers running over restarts before it joined. */
     keptRunning: async (node_id: string): Promise<boolean> =>
       (await nodeOf(node_id)).some(({ Spec }) => Spec.Labels?.[KEPT_RUNNING] === 'true'),
-    keptRunningHere: async (): Promise<boolean> => (await read()).Spec.Labels?.[KEPT_RUNNING] === 'true',
+    keptRunningHere: async (): Promise<boolean> =>
+      (await isOurs()) && (await read()).Spec.Labels?.[KEPT_RUNNING] === 'true',
     /** Whether no member is left. */
     isAlone: async (): Promise<boolean> => (await nodes()).every(({ Spec }) => !Spec.Labels?.[NODE]),
     /** Forgets a member, whether it has left or is never heard of again. */
