@@ -148,6 +148,7 @@ export async function adoptNewer(
             : null,
         pause_app: 0,
         without: null,
+        links: known?.links ?? null,
         error: null,
         duration_ms: null,
         verification: null,

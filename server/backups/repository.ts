@@ -26,6 +26,8 @@ export interface BackupRow {
   pause_app: number
   /** JSON: parts of an app that are left out; null for none. */
   without: string | null
+  /** JSON: apps that a deleted database was linked to, with their variables; null for none. */
+  links: string | null
   engine: string | null
   version: string | null
   error: string | null

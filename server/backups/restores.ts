@@ -9,7 +9,7 @@ import { backupMachine } from './machine.ts'
 import type { BackupRepository, BackupRow } from './repository.ts'
 import { RESTORE_KIND, type RestorePayload } from './restore-job.ts'
 import type { Restore, RestoreBackup, Target } from './schema.ts'
-import type { BackupTarget, RestoreRequest } from './target.ts'
+import type { BackedUpLink, BackupTarget, RestoreRequest } from './target.ts'
 
 export interface RestoresOptions {
   db: Db
@@ -64,6 +64,7 @@ export function createRestores(options: RestoresOptions) {
       mode: given.mode,
       ...(given.preview_id ? { preview_id: given.preview_id } : {}),
       ...(given.parts ? { parts: given.parts } : {}),
+      ...(given.mode === 'new' && row.links ? { links: JSON.parse(row.links) as BackedUpLink[] } : {}),
       name: given.name ?? row.target_name,
       engine: row.engine,
       version: row.version,

@@ -158,6 +158,7 @@ export function createBackupService(options: BackupOptions) {
         data_key: encrypted ? archives.newKey(id) : null,
         pause_app: given.pause_app ? 1 : 0,
         without: origin.without ? JSON.stringify(origin.without) : null,
+        links: origin.trigger === 'final' && subject.links ? JSON.stringify(subject.links) : null,
         engine: subject.engine,
         version: subject.version,
         error: null,

@@ -10,6 +10,13 @@ export interface Subject {
   version: string | null
   /** Apps that use it, by name, for the manifest. */
   apps: string[]
+  /** Of a database: its links to apps. */
+  links?: readonly BackedUpLink[]
+}
+/** An app that gets the connection string of a database as a variable. */
+export interface BackedUpLink {
+  app_id: string
+  key: string
 }
 /** A consistent copy on its way out. */
 export interface Dump {
@@ -51,6 +58,8 @@ export interface RestoreRequest {
   version: string | null
   /** Volumes and databases that come back of a whole app, in place and without the rest of it; else all of it. */
   parts?: readonly string[]
+  /** What a database that was deleted was linked to; made anew with it. */
+  links?: readonly BackedUpLink[]
   /** What `prepare` keeps for the other halves; nothing secret. */
   prepared?: unknown
 }

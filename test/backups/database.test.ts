@@ -6,6 +6,7 @@ import { createMeta } from '#server/kernel/meta'
 import { EngineError } from '#server/platform/engine/engine'
 import type { Workload } from '#server/platform/engine/workload'
 import { createTestApi, type TestApi } from '#test/support/api'
+import { commitShop, SHOP_URL } from '#test/support/shop'
 import { type PretendedServer, pretendServer } from '../databases/server.ts'
 
 let api: TestApi
@@ -468,6 +469,45 @@ describe('deleting a database', () => {
       .post(`/api/backups/${final_backup_id}/restore`, { mode: 'new', name: 'orders' })
     await api.services.jobs.idle()
     expect(await database(restored.body.data.target_id)).toMatchObject({ name: 'orders', status: 'running' })
+  })
+  it('and its restore gives the apps that used it their variable again; what is in the way is told', async () => {
+    const post = (path: string, body: object) => api.as('owner').post(path, body)
+    commitShop(api, 'one')
+    const apps: string[] = []
+    for (const name of ['shop', 'desk', 'gone']) {
+      apps.push((await post('/api/apps', { name, git_url: SHOP_URL, soak_seconds: 0 })).body.data.id)
+      expect((await post(`/api/databases/${id}/links`, { app_id: apps.at(-1), key: 'ORDERS' })).status).toBe(
+        201,
+      )
+    }
+    await api.services.jobs.idle()
+    const { final_backup_id } = (await api.as('owner').delete(`/api/databases/${id}`)).body.data
+    await api.services.jobs.idle()
+    await post(`/api/apps/${apps[1]}/env`, { key: 'ORDERS', value: 'another' })
+    await api.as('owner').delete(`/api/apps/${apps[2]}`)
+    await api.services.jobs.idle()
+    const since = api.services.events.latest()
+    const restored = await post(`/api/backups/${final_backup_id}/restore`, { mode: 'new', name: 'orders-2' })
+    await api.services.jobs.idle()
+    expect((await database(restored.body.data.target_id)).links).toMatchObject([
+      { app_id: apps[0], key: 'ORDERS' },
+    ])
+    const [told] = api.events(since).filter(({ type }) => type === 'backup.restore_succeeded')
+    expect(told?.payload.left_out).toEqual([
+      expect.stringMatching(/^The app desk is not linked: desk has a variable ORDERS of its own/),
+    ])
+  })
+  it('that is there is restored beside it without taking its apps', async () => {
+    commitShop(api, 'one')
+    const shop = { name: 'shop', git_url: SHOP_URL, soak_seconds: 0 }
+    const app_id = (await api.as('owner').post('/api/apps', shop)).body.data.id
+    await api.as('owner').post(`/api/databases/${id}/links`, { app_id, key: 'ORDERS' })
+    const made = await backUp()
+    const path = `/api/backups/${made.id}/restore`
+    const { body } = await api.as('owner').post(path, { mode: 'new', name: 'orders-2' })
+    await api.services.jobs.idle()
+    expect((await database(body.data.target_id)).links).toEqual([])
+    expect((await database()).links).toMatchObject([{ app_id, key: 'ORDERS' }])
   })
   it('whose data vanished ends its final backup, says how it can be deleted, and then is', async () => {
     const { volume_id } = await database()

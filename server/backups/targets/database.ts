@@ -7,7 +7,7 @@ import type { EngineName } from '#server/databases/engines'
 import { DatabaseName } from '#server/databases/schema'
 import type { SpareSpec } from '#server/databases/workload'
 import { PLATFORM } from '#server/kernel/access'
-import { conflict, invalid } from '#server/kernel/errors'
+import { ApiError, conflict, invalid } from '#server/kernel/errors'
 import { Fatal } from '#server/kernel/jobs/definition'
 import type { BackupTarget, OpenDump, RestoreRequest } from '../target.ts'
 
@@ -26,6 +26,7 @@ export type DatabasePort = Pick<
   | 'isNameTaken'
   | 'create'
   | 'delete'
+  | 'links'
   | 'view'
   | 'dump'
   | 'count'
@@ -57,6 +58,32 @@ export function admitRestore(
   if (mode === 'new' && row?.status === 'running') databases.advance(row.id, 'restore')
   if (databases.find(target_id)?.status !== 'restoring')
     throw new Fatal('not_ready', row?.last_error ?? 'The new database could not be made.')
+}
+
+/**
+ * Links of a database that was deleted, to apps that are still there. One may have another variable of that name
+ * by now: that is told, and the rest comes back.
+ */
+function relink(
+  databases: Pick<DatabasePort, 'find' | 'view' | 'links'>,
+  { target_id, source_id, links = [] }: RestoreRequest,
+  appName: (id: string) => string | undefined,
+): string[] {
+  // Where it is still there, its apps have it.
+  if (source_id && databases.find(source_id)) return []
+  const left_out: string[] = []
+  const linked = new Set(databases.view(target_id).links.map(({ app_id }) => app_id))
+  for (const { app_id, key } of links) {
+    const name = appName(app_id)
+    if (name === undefined || linked.has(app_id)) continue
+    try {
+      databases.links.add(PLATFORM, target_id, { app_id, key })
+    } catch (error) {
+      if (!(error instanceof ApiError)) throw error
+      left_out.push(`The app ${name} is not linked: ${error.message}`)
+    }
+  }
+  return left_out
 }
 
 /** Databases of every engine: how to dump, restore and count is a fact of its descriptor. */
@@ -113,10 +140,11 @@ export function createDatabaseTarget(
       const row = id === null ? undefined : port().find(id)
       if (!row) return undefined
       const { project_id, name, engine, version } = row
-      const apps = port()
+      const links = port()
         .view(row.id)
-        .links.flatMap(({ app_id }) => appName(app_id) ?? [])
-      return { id: row.id, name, project_id, engine, version, apps }
+        .links.map(({ app_id, key }) => ({ app_id, key }))
+      const apps = links.flatMap(({ app_id }) => appName(app_id) ?? [])
+      return { id: row.id, name, project_id, engine, version, apps, links }
     },
     requireReadable(id) {
       const status = port().find(id!)?.status
@@ -182,10 +210,12 @@ export function createDatabaseTarget(
         }
         await port().forgetPrevious(row.id, volumeOf(request.restore_id))
       },
-      async finish({ mode, target_id }) {
+      async finish(request) {
+        const { mode, target_id } = request
+        if (mode !== 'new') return
         // What a new database was made with is empty.
-        if (mode === 'new')
-          await port().forgetPrevious(target_id, port().find(target_id)?.previous_volume_id ?? null)
+        await port().forgetPrevious(target_id, port().find(target_id)?.previous_volume_id ?? null)
+        return relink(port(), request, appName)
       },
       async discard(request) {
         if (isTaken(request)) return
