@@ -232,3 +232,35 @@ describe.concurrent.each(['redis', 'valkey'])('a %s database', (engine) => {
     await deleted(made.id)
   })
 })
+
+/** Answers with the connection string that it was given. */
+const TELLS_ITS_DATABASE = `FROM node:24-slim
+CMD ["node", "-e", "require('http').createServer((_, answer) => answer.end(String(process.env.DATABASE_URL))).listen(process.env.PORT)"]`
+
+describe.concurrent('a database that was deleted', () => {
+  it('is back by one call, with its data, for the app that used it', async () => {
+    const made = await created({ name: fresh('missed-db'), engine: 'redis', version: '8' })
+    await request(made, 'ioredis', 'SET greeting hello')
+    const app = await deployed(portreeve, { name: fresh('misses'), dockerfile: TELLS_ITS_DATABASE })
+    const link = await portreeve.call('POST', path(made.id, '/links'), { app_id: app.id })
+    expect(link.status).toBe(201)
+    const { body } = await portreeve.call('DELETE', path(made.id))
+    await eventually('The database being gone', async () =>
+      (await portreeve.call('GET', path(made.id))).status === 404 ? true : undefined,
+    )
+    expect((await redeployed(portreeve, app.id)).status).toBe('live')
+    expect(await portreeve.visit(app.domain)).toEqual({ status: 200, body: 'undefined' })
+
+    const backup = `/api/backups/${body.data.final_backup_id}/restore`
+    const restored = await portreeve.call('POST', backup, { mode: 'new' })
+    expect(restored.status, JSON.stringify(restored.body)).toBe(201)
+    const back = await settled(restored.body.data.target_id)
+    await eventually('The link being back', async () =>
+      (await show(back.id)).links.length > 0 ? true : undefined,
+    )
+    expect(await request(back, 'ioredis', 'GET greeting')).toBe('hello')
+    expect((await redeployed(portreeve, app.id)).status).toBe('live')
+    expect(await portreeve.visit(app.domain)).toEqual({ status: 200, body: back.connection_string })
+    await deleted(back.id)
+  })
+})
