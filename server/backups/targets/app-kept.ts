@@ -1,7 +1,7 @@
 import { PLATFORM } from '#server/kernel/access'
-import { ApiError } from '#server/kernel/errors'
 import type { AppCopy } from './app-copy.ts'
 import type { AppPorts } from './app-ports.ts'
+import { attempt } from './left-out.ts'
 
 export type Kept = AppCopy['kept']
 type KeptPorts = Pick<AppPorts, 'volumes' | 'databases'>
@@ -37,24 +37,18 @@ export function joinKept(
   kept: Kept,
 ): string[] {
   const left_out: string[] = []
-  const attempt = (what: string, change: () => unknown) => {
-    try {
-      change()
-    } catch (error) {
-      if (!(error instanceof ApiError)) throw error
-      left_out.push(`${what}: ${error.message}`)
-    }
-  }
   const taken = new Set(volumes.mountsOf(app_id).map(({ path }) => path))
   for (const { path, volume, read_only } of copy.mounts) {
     const volume_id = kept.volumes.find(({ name }) => name === volume)?.id
     if (!volume_id || !path.startsWith('/') || taken.has(path)) continue
-    attempt(`The volume ${volume} is not mounted`, () =>
+    attempt(`The volume ${volume} is not mounted`, left_out, () =>
       volumes.mount(PLATFORM, app_id, { path, volume_id, read_only }),
     )
   }
   for (const { id, name, key } of kept.databases)
     if (!databases.linkedTo(app_id).some((linked) => linked.id === id))
-      attempt(`The database ${name} is not linked`, () => databases.links.add(PLATFORM, id, { app_id, key }))
+      attempt(`The database ${name} is not linked`, left_out, () =>
+        databases.links.add(PLATFORM, id, { app_id, key }),
+      )
   return left_out
 }

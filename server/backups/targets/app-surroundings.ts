@@ -1,7 +1,7 @@
 import { PLATFORM } from '#server/kernel/access'
-import { ApiError } from '#server/kernel/errors'
 import type { AppCopy } from './app-copy.ts'
 import type { AppPorts } from './app-ports.ts'
+import { attempt } from './left-out.ts'
 
 /** What a deployment can ask a repository for. */
 const COMMIT = /^[0-9a-f]{7,64}$/
@@ -31,18 +31,6 @@ export function createSurroundings(ports: () => AppPorts) {
       COMMIT.test(commit ?? '') && configuration.git_url !== null ? { commit: commit!, or_newest: true } : {}
     ports().deployments.enqueue(app, 'manual', { ...requested, admitted: true }, PLATFORM)
   }
-  /**
-   * What cannot come back is told as a sentence: the data are there already, and none of them is given up for it.
-   */
-  function attempt(what: string, left_out: string[], change: () => boolean): boolean {
-    try {
-      return change()
-    } catch (error) {
-      if (!(error instanceof ApiError)) throw error
-      left_out.push(`${what}: ${error.message}`)
-      return false
-    }
-  }
   return {
     restoreFiles,
     deploy,
@@ -63,10 +51,7 @@ export function createSurroundings(ports: () => AppPorts) {
         restoreFiles(app_id, copy.files),
       ].includes(true)
       if (changed && apps.find(app_id)?.status !== 'stopped')
-        attempt('The app was not deployed', left_out, () => {
-          deploy(app_id, copy)
-          return true
-        })
+        attempt('The app was not deployed', left_out, () => deploy(app_id, copy))
       return left_out
     },
     /**

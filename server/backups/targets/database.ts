@@ -7,9 +7,10 @@ import type { EngineName } from '#server/databases/engines'
 import { DatabaseName } from '#server/databases/schema'
 import type { SpareSpec } from '#server/databases/workload'
 import { PLATFORM } from '#server/kernel/access'
-import { ApiError, conflict, invalid } from '#server/kernel/errors'
+import { conflict, invalid } from '#server/kernel/errors'
 import { Fatal } from '#server/kernel/jobs/definition'
 import type { BackupTarget, OpenDump, RestoreRequest } from '../target.ts'
+import { attempt } from './left-out.ts'
 
 export type DatabasePort = Pick<
   Databases,
@@ -76,12 +77,9 @@ function relink(
   for (const { app_id, key } of links) {
     const name = appName(app_id)
     if (name === undefined || linked.has(app_id)) continue
-    try {
-      databases.links.add(PLATFORM, target_id, { app_id, key })
-    } catch (error) {
-      if (!(error instanceof ApiError)) throw error
-      left_out.push(`The app ${name} is not linked: ${error.message}`)
-    }
+    attempt(`The app ${name} is not linked`, left_out, () =>
+      databases.links.add(PLATFORM, target_id, { app_id, key }),
+    )
   }
   return left_out
 }
