@@ -1,5 +1,6 @@
 import { createServer } from 'node:net'
 import { afterAll, beforeAll, expect, it } from 'vitest'
+import { edgeContainer } from '#test/support/edge-container'
 import { docker, eventually, type Portreeve, startPortreeve } from '#test/support/portreeve'
 
 let portreeve: Portreeve
@@ -16,28 +17,25 @@ beforeAll(async () => {
 })
 afterAll(() => portreeve?.dispose())
 
-const containerOf = () =>
-  docker('ps', '-aq', '--filter', 'label=portreeve.edge')
-    .split('\n')
-    .find((id) => docker('inspect', id, '--format', '{{json .Mounts}}').includes(portreeve.data_directory))!
+const containerOf = () => edgeContainer(portreeve)
 const serves = () =>
   portreeve.visit('shop.apps.test').then((answer) => (answer.status === 200 ? true : undefined))
 const ready = () => portreeve.call('GET', '/readyz')
 
-it('apps are back within 5 seconds after the proxy was killed', async () => {
+it('apps are back after the proxy was killed', async () => {
   process.kill(Number(docker('inspect', containerOf(), '--format', '{{.State.Pid}}')), 'SIGKILL')
-  await eventually('The app being served', serves, 5_000)
+  await eventually('The app being served', serves)
 })
 
-it('apps are back within 5 seconds after somebody removed the edge', async () => {
+it('apps are back after somebody removed the edge', async () => {
   docker('rm', '-f', containerOf())
-  await eventually('The app being served', serves, 5_000)
+  await eventually('The app being served', serves)
 })
 
 it('while another program has the port of the edge, this is said where an operator looks, and apps are back once it is free', async () => {
   docker('rm', '-f', containerOf())
   const other = createServer().listen(portreeve.edge_port, '0.0.0.0')
-  await eventually('The program having the port', () => (other.listening ? true : undefined), 5_000)
+  await eventually('The program having the port', () => (other.listening ? true : undefined))
   // The program is this one. How Linux calls it depends on how it was started.
   const told = new RegExp(
     `^Port ${portreeve.edge_port} is in use by .+ \\(process ${process.pid}\\); free it or set PORTREEVE_HTTP_PORT\\.$`,

@@ -137,10 +137,10 @@ describe.skipIf(!canStartEngine)('a cluster of two servers', () => {
     there = await place('shop', 'api', NODE)
     expect(there.node).toBe(NODE)
     expect((await machines.worker.docker.listContainers()).map(({ Id }) => Id)).toEqual([there.id])
-    await poll(async () => (await fromManager(there.address!)) === 'api', 20_000)
+    await poll(async () => (await fromManager(there.address!)) === 'api')
   })
   test('containers of one project find each other by name, wherever they are', async () => {
-    await poll(async () => (await visit(there, 'http://db:8080/')) === 'db', 20_000)
+    await poll(async () => (await visit(there, 'http://db:8080/')) === 'db')
     expect(await visit(here, 'http://api:8080/')).toBe('api')
     const later = await place('shop', 'cache', 'local')
     expect(await visit(there, 'http://cache:8080/')).toBe('cache')
@@ -148,7 +148,7 @@ describe.skipIf(!canStartEngine)('a cluster of two servers', () => {
   })
   test('those of another project reach none of them, by name or address', async () => {
     const [stranger, neighbour] = [await place('other', 'spy', 'local'), await place('other', 'mole', NODE)]
-    await poll(async () => (await visit(stranger, 'http://mole:8080/')) === 'mole', 20_000)
+    await poll(async () => (await visit(stranger, 'http://mole:8080/')) === 'mole')
     const targets = ['api', 'db', there.address!, here.address!]
     const tried = [stranger, neighbour].flatMap((spy) =>
       targets.map((target) => visit(spy, `http://${target}:8080/`)),
@@ -255,18 +255,18 @@ describe.skipIf(!canStartEngine)('a cluster of two servers', () => {
         () => true,
         () => false,
       )
-      await poll(() => doors('PTR-CLUSTER-TCP').includes(machine.address), 20_000)
+      await poll(() => doors('PTR-CLUSTER-TCP').includes(machine.address))
       // What puts this back has been everywhere else as well.
       machines.manager.inside('iptables', '-F', 'PTR-CLUSTER-UDP')
-      await poll(() => doors('PTR-CLUSTER-UDP').includes(machines.worker.address), 30_000)
+      await poll(() => doors('PTR-CLUSTER-UDP').includes(machines.worker.address))
       expect(doors('PTR-CLUSTER-TCP')).toContain(machine.address)
       machine.inside('iptables', '-D', ...shut)
       if (!(await joining)) await cluster.join(further, never)
       cluster.use([member, further])
       const more = await place('shop', 'more', further.id)
-      await poll(async () => (await fromManager(more.address!)) === 'more', 20_000)
-      await poll(async () => (await visit(there, 'http://more:8080/')) === 'more', 20_000)
-      await poll(async () => (await visit(more, 'http://api:8080/')) === 'api', 20_000)
+      await poll(async () => (await fromManager(more.address!)) === 'more')
+      await poll(async () => (await visit(there, 'http://more:8080/')) === 'more')
+      await poll(async () => (await visit(more, 'http://api:8080/')) === 'api')
       await cluster.leave(further, never)
       cluster.use([member])
     } finally {

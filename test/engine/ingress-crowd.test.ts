@@ -106,12 +106,12 @@ test('handshakes of HTTP/3 that nobody ends take few places, whoever begins them
   const cli = createMasterCli(join(edge.directory, 'run/master.sock'))
   const open = async () => Number(/^CurrConns: (\d+)/m.exec(await cli.run(['show info']))?.[1])
   // Those of other tests that are kept for another request.
-  await poll(async () => (await open()) < FEW, 40_000)
+  await poll(async () => (await open()) < FEW)
   const handshakes = await beginHandshakes(edge.https, 'app.test', '127.0.0.7')
   try {
     await handshakes.begin(2 * HANDSHAKES)
     // As many as there is room for, unless the first have ended before the last began.
-    await poll(() => handshakes.answered() >= HANDSHAKES, 40_000)
+    await poll(() => handshakes.answered() >= HANDSHAKES)
     expect(await open()).toBeLessThan(HANDSHAKES + FEW)
     expect(await ask('127.0.0.3')).toBe('HTTP/1.1 200 OK')
     expect((await openHttp2('127.0.0.3')).destroyed).toBe(false)
@@ -166,7 +166,7 @@ test('an instance that answers nobody holds a part of the edge: beyond it its cl
       refused.push(new Promise((resolve) => stream.once('response', (head) => resolve(head[':status'] ?? 0))))
     }
   }
-  await poll(() => slow.held() === MOST_OF_INSTANCE, 40_000)
+  await poll(() => slow.held() === MOST_OF_INSTANCE)
   expect(await Promise.race(refused)).toBe(503)
   expect(await ask('127.0.0.3')).toBe('HTTP/1.1 200 OK')
 })

@@ -32,24 +32,20 @@ async function mainPid(edge: TestEdge): Promise<number> {
   return (await docker.getContainer(edge.container.name).inspect()).State.Pid
 }
 
-test('a killed proxy is back within 5 seconds with the same routes, without Portreeve', async () => {
+test('a killed proxy is back with the same routes, without Portreeve', async () => {
   const { edge } = await serving()
   const pid = await mainPid(edge)
   process.kill(pid, 'SIGKILL')
-  await until(
-    'another edge serves',
-    async () => ![0, pid].includes(await mainPid(edge)) && serves(edge),
-    5_000,
-  )
+  await until('another edge serves', async () => ![0, pid].includes(await mainPid(edge)) && serves(edge))
 })
 
-test('a killed worker is back within 5 seconds too', async () => {
+test('a killed worker is back too', async () => {
   const { edge } = await serving()
   const pid = await mainPid(edge)
   const [worker] = (await readFile(`/proc/${pid}/task/${pid}/children`, 'utf8')).trim().split(' ')
   process.kill(Number(worker), 'SIGKILL')
-  await until('the edge stopped', async () => !(await serves(edge)), 5_000)
-  await until('the edge serves again', () => serves(edge), 5_000)
+  await until('the edge stopped', async () => !(await serves(edge)))
+  await until('the edge serves again', () => serves(edge))
 })
 
 test.each(['killed by an operator', 'removed'])(
@@ -190,7 +186,7 @@ test('a file that was cut off while it was written is ignored', async () => {
   await writeFile(join(edge.directory, 'config/50-backends-0001.cfg.writing'), 'backend b000')
   await edge.reopen().ensure()
   process.kill(await mainPid(edge), 'SIGKILL')
-  await until('the edge serves again', () => serves(edge), 5_000)
+  await until('the edge serves again', () => serves(edge))
 })
 
 test('two installations on one machine keep apart', async () => {

@@ -76,7 +76,7 @@ describe.skipIf(!canStartEngine)('what runs on the bridge of build steps', () =>
     inside(own.namespace, SERVE(EDGE_PORT))
     inside(outside, SERVE(80))
     const ready = [`${GATEWAY}:${EDGE_PORT}`, `${PUBLIC}:80`]
-    await poll(async () => (await open(ready)).length === ready.length, 20_000)
+    await poll(async () => (await open(ready)).length === ready.length)
   })
   afterAll(async () => {
     isolation.leave()

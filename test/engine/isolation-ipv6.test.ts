@@ -64,7 +64,7 @@ describe.skipIf(!canStartEngine)('an engine whose build steps have IPv6', () => 
     ])
     inside(own.namespace, SERVE([PORT, EDGE_PORT, LISTED_PORT]))
     inside(neighbour, SERVE([80]))
-    await poll(() => probe([at(GATEWAY, PORT), at(NEIGHBOUR, 80)]).split('open').length === 3, 20_000)
+    await poll(() => probe([at(GATEWAY, PORT), at(NEIGHBOUR, 80)]).split('open').length === 3)
   })
   afterAll(async () => {
     for (const program of programs) program.kill()

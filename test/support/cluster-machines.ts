@@ -130,7 +130,7 @@ done`
       () => false,
     )
   const enginePid = () => Number(readFileSync(at('run/docker.pid'), 'utf8'))
-  await poll(answers, 60_000)
+  await poll(answers)
   return {
     name,
     folder,
@@ -143,7 +143,7 @@ done`
     async restartEngine() {
       process.kill(enginePid(), 'SIGKILL')
       await poll(async () => !(await answers()))
-      await poll(answers, 60_000)
+      await poll(answers)
     },
     async close() {
       for (const { Id } of await docker.listContainers({ all: true }))

@@ -90,7 +90,7 @@ export async function startDatabaseContainer(
         )
       return end.stdout.toString()
     },
-    untilReady: () => poll(async () => (await run(engine.probe(credentials))).exit_code === 0, 60_000),
+    untilReady: () => poll(async () => (await run(engine.probe(credentials))).exit_code === 0),
     dispose: () => container.remove({ force: true, v: true }),
   }
 }

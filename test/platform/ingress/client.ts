@@ -114,7 +114,7 @@ export async function upgrade(edge: Address, hostname: string): Promise<Upgraded
 export async function until(
   what: string,
   condition: () => boolean | Promise<boolean>,
-  within_ms = 10_000,
+  within_ms = 60_000,
 ): Promise<void> {
   const deadline = performance.now() + within_ms
   while (!(await condition())) {
