@@ -22,7 +22,6 @@ describe('from a Git URL to a running app', () => {
     const sha = repository.commit(nodeApp('one'), 'first')
     const plan = await portreeve.call('POST', '/api/apps/detect', { git_url: repository.url })
     expect(plan.body.data).toMatchObject({ stack: 'node', package_manager: 'npm' })
-    const started = performance.now()
     const created = await portreeve.call('POST', '/api/apps', {
       name: 'shop',
       git_url: repository.url,
@@ -30,7 +29,6 @@ describe('from a Git URL to a running app', () => {
       soak_seconds: 1,
     })
     expect(created.body.data).toMatchObject({ status: 'building', domain: 'shop.apps.test' })
-    expect(performance.now() - started).toBeLessThan(5000)
     const { id } = created.body.data
     await portreeve.untilApp(id, 'running')
     expect(await portreeve.visit('shop.apps.test')).toEqual({ status: 200, body: 'one' })
