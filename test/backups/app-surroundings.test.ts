@@ -188,6 +188,35 @@ volumes:
     const [volume, ...others] = await show('/api/volumes')
     expect([volumes.held.get(api.services.volumes.dataOf(volume.id)), others]).toEqual(['FILES', []])
   })
+  it('comes back from its final backup with the volumes that stayed when it was deleted', async () => {
+    const before = await mounts(app_id)
+    const { body } = await api.as('owner').delete(`/api/apps/${app_id}`)
+    await api.services.jobs.idle()
+    const [stayed, ...none] = await show('/api/volumes')
+    expect([stayed.mounts, none]).toEqual([[], []])
+    const { target_id, left_out } = await restore(body.data.final_backup_id, { mode: 'new' })
+    expect(left_out).toBeUndefined()
+    expect(await show(`/api/apps/${target_id}`)).toMatchObject({ source: 'compose', status: 'running' })
+    expect(await mounts(target_id)).toEqual(before)
+    const volumes_now = await show('/api/volumes')
+    expect(volumes_now.map(({ id }: any) => id)).toEqual([stayed.id])
+    expect(volumes.held.get(api.services.volumes.dataOf(stayed.id))).toBe('FILES')
+  })
+  it('comes back with a volume of its own, and says so, where another app writes to the one that stayed', async () => {
+    const { body } = await api.as('owner').delete(`/api/apps/${app_id}`)
+    await api.services.jobs.idle()
+    const [{ id: stayed }] = await show('/api/volumes')
+    commitShop(api, 'one')
+    const heir = (await post('/api/apps', { name: 'heir', git_url: SHOP_URL, soak_seconds: 0 })).id
+    await post(`/api/apps/${heir}/mounts`, { path: '/data', volume_id: stayed })
+    const { target_id, left_out } = await restore(body.data.final_backup_id, { mode: 'new' })
+    expect(left_out).toEqual([
+      expect.stringMatching(/^The volume .*site is written by heir: an empty one is in its place\.$/),
+    ])
+    const own = (await show(`/api/apps/${target_id}/mounts`)).map(({ volume_id }: any) => volume_id)
+    expect(own).not.toContain(stayed)
+    expect(await show(`/api/apps/${target_id}`)).toMatchObject({ status: 'running' })
+  })
   it('is copied beside the present one with volumes of its own, and comes back in place', async () => {
     const backup_id = await backUp()
     const { target_id } = await restore(backup_id, { mode: 'new', name: 'copy' })

@@ -152,7 +152,7 @@ export function createAppRestore(
     const { volumes, databases } = ports()
     const taken = new Set(volumes.mountsOf(target_id).map(({ path }) => path))
     const kept = keptOf(ports(), project_id, copy)
-    joinServices(target_id, plan, copy, kept.volumes)
+    const stack = joinServices(target_id, plan, copy, kept.volumes)
     for (const { path, volume, read_only } of copy.mounts.filter((mount) => mount.path.startsWith('/'))) {
       const volume_id = plan.volumes.find(({ name }) => name === volume)?.id
       if (volume_id && !taken.has(path)) volumes.mount(PLATFORM, target_id, { path, volume_id, read_only })
@@ -162,22 +162,33 @@ export function createAppRestore(
       const is_linked = databases.linkedTo(target_id).some((linked) => linked.id === id)
       if (key && !is_linked) databases.links.add(PLATFORM, id, { app_id: target_id, key })
     }
-    return [...kept.left_out, ...joinKept(ports(), target_id, copy, kept)]
+    return [...kept.left_out, ...stack, ...joinKept(ports(), target_id, copy, kept)]
   }
-  /** Mounts of the services of a compose app: volume of its file, service, and the path there. */
-  function joinServices(app_id: string, plan: Plan, copy: AppCopy, kept: Kept['volumes']): void {
-    const { volumes } = ports()
-    const free = kept.filter((one) => volumes.writersOf(one.id).every((writer) => writer === app_id))
-    const places = [...plan.volumes, ...free]
+  /**
+   * Mounts of the services of a compose app: volume of its file, service, and the path there. Answers which of the
+   * kept volumes another app has by now.
+   */
+  function joinServices(app_id: string, plan: Plan, copy: AppCopy, kept: Kept['volumes']): string[] {
+    const { apps, volumes } = ports()
+    const heirOf = (id: string) => volumes.writersOf(id).find((writer) => writer !== app_id)
+    const places = [...plan.volumes, ...kept.filter(({ id }) => heirOf(id) === undefined)]
+    const left_out = new Set<string>()
     const ids = new Map<string, string>()
     const desired = copy.mounts.flatMap(({ path, volume, read_only }) => {
       const [name = '', service = '', ...rest] = path.split(':')
+      if (path.startsWith('/')) return []
       const id = places.find((one) => one.name === volume)?.id
-      if (path.startsWith('/') || id === undefined) return []
+      const heir = heirOf(kept.find((one) => one.name === volume)?.id ?? '')
+      if (id === undefined && heir !== undefined)
+        left_out.add(
+          `The volume ${volume} is written by ${apps.find(heir)?.name ?? heir}: an empty one is in its place.`,
+        )
+      if (id === undefined) return []
       ids.set(name, id)
       return [{ volume: name, service, path: rest.join(':'), read_only }]
     })
     if (desired.length > 0) volumes.restoreStackMounts(app_id, desired, ids)
+    return [...left_out]
   }
   /** The apps that use the parts end, see them changed, and start again. */
   async function between(request: RestoreRequest, change: () => Promise<void>, signal: AbortSignal) {
