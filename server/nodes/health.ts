@@ -48,13 +48,16 @@ export function checkNode(reading: HostReading, engine_version: string | undefin
   }
 }
 
-/** What there is to say of another server, as it answered just now. */
-export function checkMember(reading: NodeReading | undefined): Checks {
+/** What there is to say of another server, as it answered just now; `reason` is why it did not. */
+export function checkMember(
+  reading: NodeReading | undefined,
+  reason = 'The server does not answer.',
+): Checks {
   if (!reading) {
     const unknown = { ok: null, message: 'This is not known while the server does not answer.' }
     return {
       ...{ engine: unknown, disk: unknown, memory: unknown, clock: unknown },
-      reachability: { ok: false, message: 'The server does not answer.' },
+      reachability: { ok: false, message: reason },
     }
   }
   const off_ms = Math.round(Math.abs(reading.clock_offset_ms))

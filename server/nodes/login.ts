@@ -20,18 +20,26 @@ const refused = (message: string, details: { path: string; message: string }[]):
 
 const sentenceOf = ({ message, hint }: ClusterError): string => [message, hint].filter(Boolean).join(' ')
 
-/** What a login that failed is to whoever asked for it: 409, of a key that nobody approved with the key itself. */
-export function loginRefused(error: unknown, approved: string | undefined): unknown {
+/**
+ * What a login that failed is to whoever asked for it: 409, of a key that nobody approved with the key itself.
+ * @param nameOf how the request calls a field.
+ */
+export function loginRefused(
+  error: unknown,
+  approved: string | undefined,
+  nameOf: (field: string) => string = (field) => field,
+): unknown {
   if (!(error instanceof ClusterError)) return error
+  const path = nameOf(FIELDS[error.code])
   if (error.code === 'host_key' && error.shown !== undefined)
     return refused(
       approved === undefined
         ? `The server shows the key ${error.shown}. Compare it with its own, which \`ssh-keygen -lf /etc/ssh/ssh_host_ed25519_key.pub\` prints there, then send it as host_key.`
         : `The server shows the key ${error.shown}, not the approved one, ${approved}. Nothing was sent to it.`,
-      [{ path: 'host_key', message: error.shown }],
+      [{ path, message: error.shown }],
     )
   const message = sentenceOf(error)
-  return refused(message, [{ path: FIELDS[error.code], message }])
+  return refused(message, [{ path, message }])
 }
 
 /** Throws a refusal with all that speaks against a server. */

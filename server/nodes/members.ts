@@ -1,5 +1,5 @@
 import { answeredWithin } from '#server/kernel/deadline'
-import type { Member, NodeReading } from '#server/platform/cluster/cluster'
+import { ClusterError, type Member, type NodeReading } from '#server/platform/cluster/cluster'
 import type { NodeContext } from './context.ts'
 import { type AddedRow, isAdded, type NodeRow } from './repository.ts'
 
@@ -7,6 +7,16 @@ import { type AddedRow, isAdded, type NodeRow } from './repository.ts'
 const ANSWER_MS = 3_000
 /** A connection that breaks, and a server that boots in a moment, are nothing to move apps for. */
 const LOST_AFTER_MS = 30_000
+
+interface Answer {
+  reading?: NodeReading
+  /** Why there is none, where an operator has to change something. */
+  reason?: string
+}
+const DECIDED: readonly ClusterError['code'][] = ['host_key', 'denied', 'not_root']
+/** Whether a server answered, and the login as it is kept is refused: waiting does not help. */
+const isDecided = (error: unknown): error is ClusterError =>
+  error instanceof ClusterError && DECIDED.includes(error.code)
 
 /** Servers that are part of the cluster: how they are logged in to, and whether they answer. */
 export function createMembers(context: NodeContext, onChange: () => void) {
@@ -53,12 +63,15 @@ export function createMembers(context: NodeContext, onChange: () => void) {
   }
 
   /** One question to a server at a time, whoever asks. */
-  const asked = new Map<string, Promise<NodeReading | undefined>>()
-  function read(id: string): Promise<NodeReading | undefined> {
+  const asked = new Map<string, Promise<Answer>>()
+  function read(id: string): Promise<Answer> {
     const known = asked.get(id)
-    if (known || !cluster) return known ?? Promise.resolve(undefined)
-    const reading = cluster.read(id, AbortSignal.timeout(ANSWER_MS)).catch(() => undefined)
-    const question = answeredWithin(ANSWER_MS, reading, undefined).finally(() => asked.delete(id))
+    if (known || !cluster) return known ?? Promise.resolve({})
+    const answer = cluster.read(id, AbortSignal.timeout(ANSWER_MS)).then(
+      (reading): Answer => ({ reading }),
+      (error: unknown): Answer => (isDecided(error) ? { reason: error.message } : {}),
+    )
+    const question = answeredWithin<Answer>(ANSWER_MS, answer, {}).finally(() => asked.delete(id))
     asked.set(id, question)
     return question
   }
@@ -81,11 +94,11 @@ export function createMembers(context: NodeContext, onChange: () => void) {
       cluster.use(members, ports.nodeOf)
     },
     /** Asks a server how it is. */
-    async look(row: NodeRow): Promise<{ row: NodeRow; reading: NodeReading | undefined }> {
+    async look(row: NodeRow): Promise<Answer & { row: NodeRow }> {
       const is_asked = isAdded(row) && row.joined_at !== null && !['joining', 'failed'].includes(row.state)
-      if (!cluster || !is_asked) return { row, reading: undefined }
-      const reading = await read(row.id)
-      return { row: note(row.id, reading) ?? row, reading }
+      if (!cluster || !is_asked) return { row }
+      const answer = await read(row.id)
+      return { ...answer, row: note(row.id, answer.reading) ?? row }
     },
   }
 }

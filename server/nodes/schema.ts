@@ -124,6 +124,28 @@ const Address = v.pipe(
     'must be an IP address or a host name.',
   ),
 )
+const Port = v.pipe(
+  v.number(),
+  v.integer(),
+  v.minValue(1),
+  v.maxValue(65535),
+  v.description('Of SSH. Default 22.'),
+)
+const User = v.pipe(
+  v.string(),
+  v.regex(/^[a-z_][a-z0-9_-]{0,31}$/, 'must be the name of a user.'),
+  v.description('root, or who becomes root by sudo without a password. Default `root`.'),
+)
+const LoginKey = v.pipe(
+  v.string(),
+  v.nonEmpty(),
+  v.maxLength(64),
+  v.description('SSH key of a project, with its private half, that the user has in `authorized_keys`.'),
+)
+const HostKey = v.pipe(
+  v.string(),
+  v.regex(/^SHA256:[A-Za-z0-9+/]{43}$/, 'must be a fingerprint such as SHA256:…'),
+)
 export const NewNode = v.strictObject({
   name: v.optional(
     v.pipe(
@@ -138,28 +160,12 @@ export const NewNode = v.strictObject({
       'Where this server reaches it. All servers of a cluster reach each other over TCP 2377 and 7946, and UDP 7946 and 4789.',
     ),
   ),
-  port: v.optional(
-    v.pipe(v.number(), v.integer(), v.minValue(1), v.maxValue(65535), v.description('Of SSH. Default 22.')),
-    22,
-  ),
-  user: v.optional(
-    v.pipe(
-      v.string(),
-      v.regex(/^[a-z_][a-z0-9_-]{0,31}$/, 'must be the name of a user.'),
-      v.description('root, or who becomes root by sudo without a password. Default `root`.'),
-    ),
-    'root',
-  ),
-  ssh_key_id: v.pipe(
-    v.string(),
-    v.nonEmpty(),
-    v.maxLength(64),
-    v.description('SSH key of a project, with its private half, that the user has in `authorized_keys`.'),
-  ),
+  port: v.optional(Port, 22),
+  user: v.optional(User, 'root'),
+  ssh_key_id: LoginKey,
   host_key: v.optional(
     v.pipe(
-      v.string(),
-      v.regex(/^SHA256:[A-Za-z0-9+/]{43}$/, 'must be a fingerprint such as SHA256:…'),
+      HostKey,
       v.description(
         'Fingerprint of the key of the server; without it, the error names the one that it shows.',
       ),
@@ -189,6 +195,19 @@ export const NodeChange = v.strictObject({
   labels: v.optional(v.pipe(Labels, v.description('Takes the place of all labels.'))),
   role: v.optional(Role),
   availability: v.optional(Availability),
+  ssh: v.optional(
+    v.pipe(
+      v.strictObject({
+        port: v.optional(described(Port, 'Of SSH.')),
+        user: v.optional(described(User, 'root, or who becomes root by sudo without a password.')),
+        ssh_key_id: v.optional(LoginKey),
+        host_key: v.optional(
+          described(HostKey, 'Fingerprint of the key that the server has now; the error names it otherwise.'),
+        ),
+      }),
+      v.description('How an added server is logged in to from now on, in part: kept once it was tried.'),
+    ),
+  ),
 })
 export type NodeChange = v.InferOutput<typeof NodeChange>
 

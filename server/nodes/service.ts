@@ -12,6 +12,7 @@ import { checkMember, checkNode } from './health.ts'
 import { createJoin } from './join.ts'
 import { createMembers } from './members.ts'
 import { createMoving } from './moving.ts'
+import { createRelogin } from './relogin.ts'
 import { createRemoval } from './removal.ts'
 import { isAdded, type NodeRow } from './repository.ts'
 import type { NewNode, Node, NodeChange, NodeHealth } from './schema.ts'
@@ -33,6 +34,7 @@ export function createNodes(options: NodeOptions) {
   const members = createMembers(context, () => moving.sweep())
   const join = createJoin(context, members)
   const removal = createRemoval(context, members, moving)
+  const relogin = createRelogin(context, members)
   const ownAddress = () => context.addresses()[0] ?? '127.0.0.1'
 
   /** The row of this server: made when it is first asked for, and it follows a new host name. */
@@ -169,12 +171,14 @@ export function createNodes(options: NodeOptions) {
       return view(actor, row, await readFacts())
     },
     async change(actor: Actor, id: string, change: NodeChange): Promise<Node> {
-      const { role, availability, labels } = change
+      const { role, availability, labels, ssh } = change
       const before = get(id)
       if (role === 'worker') requireAdded(before, 'It decides what runs where, and stays a manager.')
       if (role === 'manager' && isAdded(before))
         throw conflict('Only the server of Portreeve itself decides what runs where; the others are workers.')
       if (availability === 'drain') this.requireDrainable(before)
+      if (ssh) requireAdded(before, 'Nobody logs in to it.')
+      if (ssh) await relogin(actor, id, ssh)
       db.tx(() => {
         if (availability) setAvailability(actor, id, availability)
         if (!labels) return
@@ -215,7 +219,7 @@ export function createNodes(options: NodeOptions) {
       const answers = isAdded(asked) ? seen.reading !== undefined : facts.engine !== undefined
       const row = isAdded(asked) ? seen.row : note(id, answers)
       const checks = isAdded(asked)
-        ? checkMember(seen.reading)
+        ? checkMember(seen.reading, seen.reason)
         : checkNode(facts.reading, facts.engine?.version)
       const is_well = Object.values(checks).every(({ ok }) => ok !== false)
       const answering = is_well ? 'ok' : 'degraded'

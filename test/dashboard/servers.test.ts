@@ -30,13 +30,14 @@ describe('a server', () => {
   it('offers what its state allows, and that of Portreeve nothing', () => {
     const of = (state: 'joining' | 'ready' | 'failed' | 'removing', availability: 'active' | 'drain') =>
       choicesOf({ role: 'worker', state, availability })
-    expect(of('ready', 'active')).toEqual({ drain: true, activate: false, remove: true })
-    expect(of('ready', 'drain')).toEqual({ drain: false, activate: true, remove: true })
-    expect(of('failed', 'active')).toEqual({ drain: false, activate: false, remove: true })
-    expect(of('removing', 'active')).toEqual({ drain: false, activate: true, remove: false })
+    expect(of('ready', 'active')).toEqual({ drain: true, activate: false, login: true, remove: true })
+    expect(of('ready', 'drain')).toEqual({ drain: false, activate: true, login: true, remove: true })
+    expect(of('failed', 'active')).toEqual({ drain: false, activate: false, login: false, remove: true })
+    expect(of('removing', 'active')).toEqual({ drain: false, activate: true, login: false, remove: false })
     expect(choicesOf({ role: 'manager', state: 'ready', availability: 'active' })).toEqual({
       drain: false,
       activate: false,
+      login: false,
       remove: false,
     })
   })

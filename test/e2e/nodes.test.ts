@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { run } from '#server/kernel/process'
 import { ALLOCATOR, NODE_ARGUMENTS } from '#server/start/process-arguments'
-import { startMachines } from '#test/support/cluster-machines'
+import { startMachines, STRICT_PORT } from '#test/support/cluster-machines'
 import { BUSYBOX_IMAGE, ensureBusyboxImage } from '#test/support/engine-images'
 import { canStartEngine } from '#test/support/own-engine'
 import { ADMIN, docker, eventually } from '#test/support/portreeve'
@@ -150,6 +150,17 @@ describe.skipIf(!canStartEngine)('a second server', () => {
     const nodes = (await call('GET', '/api/nodes')).body.data as { id: string; role: string }[]
     await make('here', { node_id: nodes.find(({ role }) => role === 'manager')!.id })
     expect(await runningThere()).toHaveLength(1)
+  })
+  it('is logged in to at another port once that was tried, and with no key that it does not know', async () => {
+    const before = (await node()).ssh
+    const { id: ssh_key_id } = (await call('POST', '/api/ssh-keys/generate', { name: 'unknown' })).body.data
+    const refused = await call('PUT', `/api/nodes/${node_id}`, { ssh: { ssh_key_id } })
+    expect([refused.status, refused.body.error.details[0].path]).toEqual([409, 'ssh.ssh_key_id'])
+    const changed = await call('PUT', `/api/nodes/${node_id}`, { ssh: { port: STRICT_PORT } })
+    expect([changed.status, changed.body.data.ssh]).toEqual([200, { ...before, port: STRICT_PORT }])
+    expect((await call('GET', `/api/nodes/${node_id}/health`)).body.data.checks.engine.ok).toBe(true)
+    expect([await visit('there'), await places('there')]).toEqual(['there', [node_id]])
+    expect((await call('PUT', `/api/nodes/${node_id}`, { ssh: { port: before.port } })).status).toBe(200)
   })
   it('has nothing of an app that was placed elsewhere, whatever a container there says', async () => {
     const [mine] = (await call('GET', `/api/apps/${apps.here}/instances`)).body.data as { id: string }[]

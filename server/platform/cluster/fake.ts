@@ -124,7 +124,7 @@ export function createFakeCluster(
       facts.engine_version = 'fake'
     },
     async join({ id, target }) {
-      begin('join', target)
+      begin('join', target).facts.in_cluster = true
       joined.set(id, target.address)
     },
     async leave({ id, target }, _signal, { is_given_up = false } = {}) {
@@ -143,6 +143,11 @@ export function createFakeCluster(
       const server = member && servers.get(member.target.address)
       if (!server || server.is_silent || !joined.has(node_id))
         throw unreachable({ address: member?.target.address ?? node_id })
+      if (member?.target.host_key !== server.facts.host_key)
+        refuse(
+          'host_key',
+          `${member?.target.address} shows the key ${server.facts.host_key}, not the approved one.`,
+        )
       return { ...server.reading }
     },
     async close() {},

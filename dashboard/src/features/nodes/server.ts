@@ -10,14 +10,19 @@ export interface ServerForm {
 }
 export const BLANK: ServerForm = { name: '', address: '', port: '22', user: 'root', ssh_key_id: null }
 
-/** The request of a form, with the key of the server once somebody has approved it. */
-export const bodyOf = (form: ServerForm, approved: string | undefined) => ({
-  address: form.address.trim(),
+/** How a server is logged in to, with its key once somebody has approved it. */
+export const loginOf = (form: ServerForm, approved: string | undefined) => ({
   port: Number(form.port),
   user: form.user.trim(),
   ssh_key_id: form.ssh_key_id ?? '',
-  ...(form.name.trim() === '' ? {} : { name: form.name.trim() }),
   ...(approved === undefined ? {} : { host_key: approved }),
+})
+
+/** The request of a form, with the key of the server once somebody has approved it. */
+export const bodyOf = (form: ServerForm, approved: string | undefined) => ({
+  address: form.address.trim(),
+  ...loginOf(form, approved),
+  ...(form.name.trim() === '' ? {} : { name: form.name.trim() }),
 })
 
 /** The key that a refusal asks to approve; undefined where it was refused for something else. */
@@ -30,11 +35,12 @@ export const stateOf = ({ state, availability }: Pick<Node, 'state' | 'availabil
 
 /** What an administrator may do to a server now. */
 export function choicesOf({ role, state, availability }: Pick<Node, 'role' | 'state' | 'availability'>) {
-  if (role === 'manager') return { drain: false, activate: false, remove: false }
+  if (role === 'manager') return { drain: false, activate: false, login: false, remove: false }
   const is_member = state === 'ready' || state === 'unreachable'
   return {
     drain: is_member && availability === 'active',
     activate: (is_member && availability === 'drain') || state === 'removing',
+    login: is_member,
     remove: state !== 'removing',
   }
 }
