@@ -55,8 +55,11 @@ export interface DeploymentsDomain extends Deployments {
   placed(): { app_id: string; node_id: string; is_busy: boolean }[]
   /** Whether a deployment is under way whose release is on an added server. */
   isBeingPlaced(node_id: string): boolean
-  /** The added server that a release is on; null for that of Portreeve, undefined when there is none of that id. */
-  nodeOf(release_id: string): string | null | undefined
+  /**
+   * The added server that a release is on; null for that of Portreeve, undefined when there is none of that id.
+   * @param app_id one of another app is on no added server.
+   */
+  nodeOf(release_id: string, app_id?: string): string | null | undefined
   /** Ids of the mounts that a release has, sorted. */
   releaseMountIds(release_id: string): string[]
   /** What the next release of an app runs, as far as it is known before. */

@@ -66,6 +66,8 @@ export const createPlaced = (
   },
   isBeingPlaced: (node_id: string): boolean =>
     releases.placed([...releasesAtWork()]).some((release) => release.node_id === node_id),
-  nodeOf: (release_id: string): string | null | undefined =>
-    releases.exists(release_id) ? (releases.placed([release_id])[0]?.node_id ?? null) : undefined,
+  nodeOf(release_id: string, app_id?: string): string | null | undefined {
+    const place = releases.placeOf(release_id)
+    return place && (app_id === undefined || place.app_id === app_id ? place.node_id : null)
+  },
 })

@@ -332,7 +332,11 @@ export function createReleases(
         .run({ image_id }),
     imageInUse: (image_id: string): boolean =>
       db.sql('SELECT 1 FROM releases WHERE image_id = ? LIMIT 1').get(image_id) !== undefined,
-    exists: (id: string): boolean => db.sql('SELECT 1 FROM releases WHERE id = ?').get(id) !== undefined,
+    /** Whose release it is and where it was placed; undefined where there is none of that id. */
+    placeOf: (id: string) =>
+      db.sql('SELECT app_id, node_id FROM releases WHERE id = ?').get(id) as
+        | { app_id: string; node_id: string | null }
+        | undefined,
     delete: (id: string) => db.sql('DELETE FROM releases WHERE id = ?').run(id),
   }
 }

@@ -174,7 +174,7 @@ export function createDeployments({ parts, db, events, jobs, audit, ports }: Dep
       const { live_release_id } = apps.get(app_id)
       return (
         live_release_id !== null &&
-        releases.exists(live_release_id) &&
+        releases.placeOf(live_release_id) !== undefined &&
         Object.values(releases.environment(live_release_id)).some((value) => value.includes(text))
       )
     },

@@ -8,7 +8,7 @@ import type { Jobs } from '#server/kernel/jobs/jobs'
 import type { Log } from '#server/kernel/log'
 import type { Declared } from '#server/kernel/module'
 import { orThrow } from '#server/kernel/or-throw'
-import type { Cluster } from '#server/platform/cluster/cluster'
+import type { Cluster, NodeOf } from '#server/platform/cluster/cluster'
 import type { Engine } from '#server/platform/engine/engine'
 import { type NodeEventName, nodeMachine } from './machine.ts'
 import { createNodeRepository, type NodeRepository, type NodeRow } from './repository.ts'
@@ -19,8 +19,8 @@ export interface NodePorts {
   privateKey(ssh_key_id: string): string
   /** Apps that are to run, with the added server that their live release is on, whether there is one of that id or not. */
   placed(): { app_id: string; node_id: string; is_busy: boolean }[]
-  /** The server that a release was placed on, null for this one; undefined where no such release is known. */
-  nodeOf(release_id: string): string | null | undefined
+  /** Where a release of an app was placed. */
+  nodeOf: NodeOf
   /** Whether a deployment is under way whose release is on an added server. */
   isBeingPlaced(node_id: string): boolean
   /** Queues a deployment that starts an app on another server; false while that is of no use. */

@@ -29,7 +29,7 @@ export default defineModule({
       ports: {
         privateKey: (id) => use.ssh_keys.privateKey(id),
         placed: () => use.deployments.placed(),
-        nodeOf: (release_id) => use.deployments.nodeOf(release_id),
+        nodeOf: (release_id, app_id) => use.deployments.nodeOf(release_id, app_id),
         isBeingPlaced: (id) => use.deployments.isBeingPlaced(id),
         move: (app_id, reason) => use.deployments.move(app_id, reason),
         pinned: (id) => use.apps.pinnedTo(id),

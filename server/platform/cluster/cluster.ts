@@ -29,8 +29,11 @@ export interface Cluster {
   close(): Promise<void>
 }
 
-/** The server that a release was placed on, null for this one; undefined where no such release is known. */
-export type NodeOf = (release_id: string) => string | null | undefined
+/**
+ * The server that a release of an app was placed on, null for this one and for a release of another app; undefined where
+ * no such release is known.
+ */
+export type NodeOf = (release_id: string, app_id: string) => string | null | undefined
 
 /** How a server is logged in to. */
 export interface NodeTarget {

@@ -2,7 +2,7 @@ import type { Engine } from '#server/platform/engine/engine'
 import { ClusterError, type Cluster, type Member, type NodeTarget } from './cluster.ts'
 import { createClusterEngine } from './engine.ts'
 import type { EngineMember } from './engine-member.ts'
-import { parseReading } from './facts.ts'
+import { engineWord, parseReading } from './facts.ts'
 import { askFacts, inspectServer } from './inspect.ts'
 import { installEngineOn } from './install-engine.ts'
 import { engineOf, type Link } from './link.ts'
@@ -70,7 +70,10 @@ export function createCluster(
   async function read(link: Link) {
     const session = await link.session()
     const [facts, { version, os, arch }] = await Promise.all([askFacts(session), link.engine.version()])
-    return { ...parseReading(facts), engine: { version, os, arch } }
+    return {
+      ...parseReading(facts),
+      engine: { version: engineWord(version), os: engineWord(os), arch: engineWord(arch) },
+    }
   }
 
   const engine = createClusterEngine(createLocal(members.takenHere), {

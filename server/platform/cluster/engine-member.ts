@@ -1,3 +1,4 @@
+import { instancesSaid } from './said.ts'
 import { type Engine, EngineError, type Instance, type InstanceFilter } from '#server/platform/engine/engine'
 
 /** A server whose engine takes part. */
@@ -94,7 +95,7 @@ export function createKnowledge(
     },
     async instances(filter: InstanceFilter): Promise<Instance[]> {
       try {
-        const found = (await ask(() => member.engine.instances(filter)))
+        const found = instancesSaid(await ask(() => member.engine.instances(filter)))
           .filter(believes)
           .map((instance): Instance => ({ ...instance, node: member.id }))
         for (const [id, instance] of known) if (fits(filter, instance)) known.delete(id)
@@ -107,10 +108,13 @@ export function createKnowledge(
       }
     },
     async runningInstances(): Promise<Pick<Instance, 'id' | 'owner'>[]> {
-      return ask(() => member.engine.runningInstances()).catch((error: unknown) => {
-        const last =
-          isDown(error) && isGone() ? [] : [...known.values()].filter(({ state }) => state === 'running')
-        return last.map(({ id, owner }) => ({ id, owner }))
+      const running = await ask(() => member.engine.runningInstances()).catch((error: unknown) =>
+        isDown(error) && isGone() ? [] : [...known.values()].filter(({ state }) => state === 'running'),
+      )
+      // Whose it is was said together with the release, by which it is believed.
+      return running.flatMap(({ id }) => {
+        const instance = known.get(id)
+        return instance ? [{ id, owner: instance.owner }] : []
       })
     },
   }

@@ -3,6 +3,7 @@ import { type ContainerSpec, LOCAL } from '#server/platform/engine/workload'
 import type { NodeOf } from './cluster.ts'
 import { createKnowledge, type EngineMember, isDown, type Knowledge, noMember } from './engine-member.ts'
 import { mergeEvents } from './events.ts'
+import { isEventSaid, statsSaid } from './said.ts'
 
 /** What a cluster adds to what engines do by themselves. */
 export interface Placing {
@@ -33,7 +34,7 @@ export function createClusterEngine(local: Engine, placing: Placing, now?: () =>
   const believes = ({ id }: EngineMember) =>
     function isPlaced({ owner, release_id }: Pick<Instance, 'owner' | 'release_id'>): boolean {
       if (owner.kind !== 'app') return false
-      const node = placing.nodeOf(release_id)
+      const node = placing.nodeOf(release_id, owner.id)
       return (
         node === undefined ||
         node === id ||
@@ -156,7 +157,7 @@ export function createClusterEngine(local: Engine, placing: Placing, now?: () =>
     async *logs(id, options, signal) {
       yield* (await engineWith(id)).logs(id, options, signal)
     },
-    stats: (id) => measure(id, (engine) => engine.stats(id)),
+    stats: (id) => measure(id, async (engine) => statsSaid(await engine.stats(id))),
     layerBytes: (id, signal) => measure(id, (engine) => engine.layerBytes(id, signal)),
   }
 
@@ -164,7 +165,18 @@ export function createClusterEngine(local: Engine, placing: Placing, now?: () =>
     ...local,
     ...releases,
     ...commands,
-    events: (signal) => mergeEvents({ ...placing, local: (ending) => local.events(ending) }, signal),
+    events: (signal) =>
+      mergeEvents(
+        {
+          ...placing,
+          local: (ending) => local.events(ending),
+          believes(member, event) {
+            const { owner, release_id } = event
+            return !!owner && !!release_id && isEventSaid(event) && believes(member)({ owner, release_id })
+          },
+        },
+        signal,
+      ),
     async removeNetwork(name) {
       await tellAll((engine) => engine.removeNetwork(name))
       await placing.removeShared(name)

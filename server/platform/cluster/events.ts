@@ -5,12 +5,32 @@ import type { EngineMember } from './engine-member.ts'
 const AGAIN_MS = 1_000
 /** As many wait at most; then those who tell of more wait themselves. */
 const MOST_WAITING = 1_000
+/**
+ * So much may happen at once on another server, and so much in each second after that: each event is a look at what
+ * runs. One that tells of more is read more slowly, and what there is on it is seen by whoever lists.
+ */
+const AT_ONCE = 200
+const PER_SECOND = 20
 
 interface Sources {
   local(signal: AbortSignal): AsyncIterable<EngineEvent>
   members(): readonly EngineMember[]
   /** Calls back after each change of the members; the answer ends that. */
   onChange(changed: () => void): () => void
+  /** Whether what a member tells of can have happened there. */
+  believes(member: EngineMember, event: EngineEvent): boolean
+}
+
+/** Waits where more was taken than there is time for. */
+function createPace(now: () => number = () => performance.now()) {
+  let left = AT_ONCE
+  let at = now()
+  return async function take(signal: AbortSignal): Promise<void> {
+    left = Math.min(AT_ONCE, left + ((now() - at) / 1000) * PER_SECOND)
+    at = now()
+    left -= 1
+    if (left < 0) await pause((-left / PER_SECOND) * 1000, undefined, { signal, ref: false })
+  }
 }
 
 /**
@@ -37,9 +57,13 @@ export async function* mergeEvents(sources: Sources, signal: AbortSignal): Async
   }
 
   async function listen(member: EngineMember, stop: AbortSignal): Promise<void> {
+    const pace = createPace()
     while (!stop.aborted) {
       try {
-        for await (const event of member.engine.events(stop)) await push(event)
+        for await (const event of member.engine.events(stop)) {
+          await pace(stop)
+          if (sources.believes(member, event)) await push(event)
+        }
       } catch {
         // Whatever it was, what there is on it is looked at again by whoever lists.
       }

@@ -66,10 +66,13 @@ function listened(lines: readonly string[]): Set<number> {
   return found
 }
 
-const number = (text: string | undefined): number => {
-  const value = Number(text)
-  return Number.isFinite(value) && value >= 0 ? value : 0
-}
+/** A number as a machine has of anything: what somebody else says would be a fault where it is added or shown. */
+const number = (text: string | undefined): number =>
+  /^\d{1,12}(\.\d{1,6})?$/.test(text ?? '') ? Number(text) : 0
+const kibibytes = (text: string | undefined): number => Math.round(number(text) * KIB)
+/** A word of the engine, which may be of any shape. */
+export const engineWord = (value: unknown): string =>
+  typeof value === 'string' ? clampMessage(value, 100) : ''
 
 /** How far the other clock is ahead, as of the middle between question and answer. */
 const offsetOf = (clock: string | undefined, { asked_at_ms, answered_at_ms }: FactsAnswer): number =>
@@ -95,8 +98,8 @@ export function parseFacts(answer: FactsAnswer): PlainFacts {
     os: text('os'),
     machine: text('machine'),
     cpus: number(values.get('cpus')),
-    memory_bytes: number(values.get('memory')) * KIB,
-    disk_free_bytes: number(disk[2]) * KIB,
+    memory_bytes: kibibytes(values.get('memory')),
+    disk_free_bytes: kibibytes(disk[2]),
     clock_offset_ms: offsetOf(values.get('clock'), answer),
     is_root: values.get('uid') === '0' || values.get('sudo') === 'yes',
     can_install: values.get('apt') !== '' && values.has('apt'),
@@ -109,13 +112,13 @@ export function parseFacts(answer: FactsAnswer): PlainFacts {
 export function parseReading(answer: FactsAnswer): Omit<NodeReading, 'engine'> {
   const { values } = wholeOf(answer)
   const [total, used] = (values.get('disk') ?? '').split(' ')
-  const memory = number(values.get('memory'))
+  const memory = kibibytes(values.get('memory'))
   return {
     cpus: number(values.get('cpus')),
-    memory_total_bytes: memory * KIB,
-    memory_used_bytes: Math.max(0, memory - number(values.get('available'))) * KIB,
-    disk_total_bytes: number(total) * KIB,
-    disk_used_bytes: number(used) * KIB,
+    memory_total_bytes: memory,
+    memory_used_bytes: Math.max(0, memory - kibibytes(values.get('available'))),
+    disk_total_bytes: kibibytes(total),
+    disk_used_bytes: kibibytes(used),
     load_1m: number(values.get('load')),
     clock_offset_ms: offsetOf(values.get('clock'), answer),
   }

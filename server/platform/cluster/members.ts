@@ -175,7 +175,7 @@ export function createMembers(options: MembersOptions) {
         throw error
       }
     },
-    nodeOf: (release_id: string) => placedOn(release_id),
+    nodeOf: ((release_id, app_id) => placedOn(release_id, app_id)) satisfies NodeOf,
     use(named: readonly Member[], nodeOf?: NodeOf): void {
       if (nodeOf) placedOn = nodeOf
       const members = named.filter(({ id }) => !departed.has(id))

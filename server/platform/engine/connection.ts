@@ -2,7 +2,7 @@ import { IncomingMessage } from 'node:http'
 import type { Socket } from 'node:net'
 import { createDial, type EngineOpener, parseHost, type Upload } from './dial.ts'
 import { EngineError } from './engine.ts'
-import { createEntries, type KeepEntry } from './entries.ts'
+import { createEntries, type KeepEntry, OTHERS_BOUNDS, OWN_BOUNDS } from './entries.ts'
 import {
   aborted,
   isConnectionLoss,
@@ -15,8 +15,6 @@ import {
 
 /** Every call that names no other deadline ends after this time. */
 export const DEFAULT_DEADLINE_MS = 10_000
-/** An answer larger than this is not one of the engine's. */
-const ANSWER_LIMIT_BYTES = 64 * 1024 * 1024
 
 export interface CallOptions {
   method?: 'GET' | 'HEAD' | 'POST' | 'PUT' | 'DELETE'
@@ -65,6 +63,7 @@ export interface Connection {
 export function createConnection(docker_host: string | EngineOpener): Connection {
   const address = parseHost(docker_host)
   const dial = createDial(address)
+  const bounds = 'open' in address ? OTHERS_BOUNDS : OWN_BOUNDS
 
   async function send(
     { path, query, method = 'GET', body, headers, upload }: StreamOptions,
@@ -90,8 +89,11 @@ export function createConnection(docker_host: string | EngineOpener): Connection
   async function attempt<T>(options: CallOptions): Promise<T> {
     return await within(options, async (signal, goesOn) => {
       const answer = await send(options, signal)
-      const entries = options.keep && createEntries(options.keep)
-      const text = await (entries ? readEntries(answer, entries, goesOn) : readAll(answer))
+      const entries = options.keep && createEntries(options.keep, bounds)
+      const onPiece = bounds.takes_time ? goesOn : () => {}
+      const text = await (entries
+        ? readEntries(answer, entries, onPiece)
+        : readAll(answer, bounds.piece_bytes))
       const value = parseAnswer<T>(answer.statusCode ?? 0, text, options.accept)
       return entries ? (entries.fill(value) as T) : value
     })
@@ -232,12 +234,13 @@ function requireWhole(answer: IncomingMessage): void {
   if (!answer.complete) throw Object.assign(new Error('the answer broke off'), { code: 'ECONNRESET' })
 }
 
-async function readAll(answer: IncomingMessage): Promise<string> {
+/** What tells of a failure is short, and so is what is said of one. */
+async function readAll(answer: IncomingMessage, most_bytes = OTHERS_BOUNDS.piece_bytes): Promise<string> {
   const chunks: Buffer[] = []
   let size = 0
   for await (const chunk of answer as AsyncIterable<Buffer>) {
     size += chunk.length
-    if (size > ANSWER_LIMIT_BYTES) throw tooLarge()
+    if (size > most_bytes) throw tooLarge()
     chunks.push(chunk)
   }
   requireWhole(answer)

@@ -3,8 +3,32 @@ import { tooLarge, unreadable } from './failures.ts'
 /** What is kept of an entry of a list. @param list the list's key in the answer; empty where the answer is one. */
 export type KeepEntry = (entry: unknown, list: string) => unknown
 
-/** An entry longer than this, or as much around the lists, is not one of the engine's. */
-const PIECE_LIMIT_BYTES = 64 * 1024 * 1024
+const MIB = 1024 ** 2
+/** What an answer has at most; what has more is not one of the engine's. */
+export interface AnswerBounds {
+  /** Bytes of an entry, of what is around the lists, and of an answer that is read as a whole. */
+  piece_bytes: number
+  /** Bytes of one that is read entry by entry. */
+  bytes: number
+  /** Entries of all its lists. */
+  entries: number
+  /** Whether each piece of it may take as long as all of another one. */
+  takes_time: boolean
+}
+/** Of the engine of this machine, which may have more than anybody thought of. */
+export const OWN_BOUNDS: AnswerBounds = {
+  piece_bytes: 64 * MIB,
+  bytes: Number.POSITIVE_INFINITY,
+  entries: Number.POSITIVE_INFINITY,
+  takes_time: true,
+}
+/** Of the engine of another machine: whoever took that over would have this one read, and keep, without an end. */
+export const OTHERS_BOUNDS: AnswerBounds = {
+  piece_bytes: 8 * MIB,
+  bytes: 64 * MIB,
+  entries: 10_000,
+  takes_time: false,
+}
 const [QUOTE, BACKSLASH, COMMA] = [34, 92, 44]
 const [ARRAY, ARRAY_END, OBJECT, OBJECT_END] = [91, 93, 123, 125]
 const LONGEST_KEY = 200
@@ -18,13 +42,13 @@ function backslashesBefore(chunk: Buffer, end: number, from: number): number {
 }
 
 /** Bytes that came in several chunks. */
-function createPiece() {
+function createPiece(most_bytes: number) {
   let parts: Buffer[] = []
   let size = 0
   return {
     add(part: Buffer): void {
       size += part.length
-      if (size > PIECE_LIMIT_BYTES) throw tooLarge()
+      if (size > most_bytes) throw tooLarge()
       if (part.length > 0) parts.push(part)
     },
     /** The end of it, as long as a key may be. */
@@ -51,10 +75,12 @@ function parsed(text: string): unknown {
  * and the text around them. What images say of themselves is in each entry that is about one, so that the list of
  * all of them may be longer than anybody should hold, or read in one go.
  */
-export function createEntries(keep: KeepEntry) {
+export function createEntries(keep: KeepEntry, bounds: AnswerBounds = OWN_BOUNDS) {
   const lists = new Map<string, unknown[]>()
-  const around = createPiece()
-  const entry = createPiece()
+  const around = createPiece(bounds.piece_bytes)
+  const entry = createPiece(bounds.piece_bytes)
+  let bytes = 0
+  let entries = 0
   let list: { name: string; depth: number; kept: unknown[] } | undefined
   let depth = 0
   let begins_with = 0
@@ -63,6 +89,7 @@ export function createEntries(keep: KeepEntry) {
 
   function endEntry(): void {
     const text = entry.take()
+    if (++entries > bounds.entries) throw tooLarge()
     if (text.trim() !== '') list!.kept.push(keep(parsed(text), list!.name))
   }
   /** Where it goes on after a text of which more stands at a place. Most of an answer is texts. */
@@ -86,6 +113,7 @@ export function createEntries(keep: KeepEntry) {
   const isList = () => !list && (depth === 1 || (depth === 2 && begins_with === OBJECT))
 
   function take(chunk: Buffer): void {
+    if ((bytes += chunk.length) > bounds.bytes) throw tooLarge()
     let from = 0
     const cut = (to: number, next: number) => {
       ;(list ? entry : around).add(chunk.subarray(from, to))

@@ -2,7 +2,7 @@ import { text } from 'node:stream/consumers'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { createClusterEngine, type Placing } from '#server/platform/cluster/engine'
 import type { EngineMember } from '#server/platform/cluster/engine-member'
-import type { Engine } from '#server/platform/engine/engine'
+import type { Engine, EngineEvent, Instance } from '#server/platform/engine/engine'
 import { createFakeEngine, type FakeEngine } from '#server/platform/engine/fake/fake'
 import { poll } from '#test/support/poll'
 import { testWorkload } from '#test/support/workload'
@@ -19,6 +19,8 @@ let now: number
 let changed: () => void
 const prepared: string[] = []
 const placed = new Map<string, string | null>()
+/** Of which app a release was asked about. */
+const seen_apps = new Map<string, string>()
 
 beforeEach(() => {
   local = createFakeEngine()
@@ -42,7 +44,10 @@ beforeEach(() => {
       return spec
     },
     here: (spec) => spec,
-    nodeOf: (release_id) => placed.get(release_id),
+    nodeOf: (release_id, app_id) => {
+      seen_apps.set(release_id, app_id)
+      return placed.get(release_id)
+    },
     removeShared: async () => {},
     close: async () => {},
   }
@@ -231,5 +236,84 @@ describe('a server that somebody took over', () => {
     const owner = { kind: 'database', id: 'db_one' } as const
     await away.ensureRelease({ ...workload('local', 'vol_one'), owner }, never)
     expect(await said()).toEqual([])
+  })
+  test('is believed of a release by the app that it says, which may be another one', async () => {
+    await place(NODE, 'rel_there')
+    const [{ owner }] = (await engine.instances({})) as [Instance]
+    expect(seen_apps.get('rel_there')).toBe(owner.id)
+  })
+  test('tells of nothing that happens to others, and of nothing that no engine says', async () => {
+    const app = { kind: 'app', id: 'app_one' } as const
+    const at = new Date(0).toISOString()
+    const event: EngineEvent = { kind: 'die', instance_id: 'one', owner: app, release_id: 'rel_there', at }
+    placed.set('rel_there', NODE).set('rel_here', null)
+    const { owner: _owner, ...nobodys } = event
+    away.events = async function* events() {
+      yield { ...event, release_id: 'rel_here' }
+      yield { ...event, owner: { kind: 'database', id: 'db_one' } }
+      yield nobodys
+      yield { ...event, at: 'never' }
+      yield { ...event, exit_code: Number.NaN }
+      yield { ...event, instance_id: 'x'.repeat(1000) }
+      yield event
+    }
+    const ending = new AbortController()
+    const seen: EngineEvent[] = []
+    for await (const one of engine.events(ending.signal)) {
+      seen.push(one)
+      ending.abort()
+    }
+    expect(seen).toEqual([event])
+  })
+  test('has nobody wait for the end of what it tells', async () => {
+    await place(NODE, 'rel_there')
+    placed.set('rel_there', NODE)
+    const { owner } = (await engine.instances({}))[0]!
+    let told = 0
+    away.events = async function* events() {
+      for (;;) {
+        told += 1
+        yield {
+          kind: 'die',
+          instance_id: 'one',
+          owner,
+          release_id: 'rel_there',
+          at: new Date(0).toISOString(),
+        }
+      }
+    }
+    const ending = new AbortController()
+    let is_placed = false
+    for await (const { release_id } of engine.events(ending.signal)) {
+      if (release_id === 'rel_here') ending.abort()
+      else if (!is_placed) {
+        is_placed = true
+        await place('local', 'rel_here')
+      }
+    }
+    expect(told).toBeLessThan(1000)
+  })
+  test('has no instance of a shape that no engine gives one', async () => {
+    const [one] = [await place(NODE, 'rel_there')]
+    const strange: object[] = [
+      { limits: { cpus: 1, memory_bytes: 0.5 } },
+      { limits: { cpus: 'all', memory_bytes: 1 } },
+      { restart_count: 1e300 },
+      { started_at: 'yesterday' },
+      { image: {} },
+      { index: Number.NaN },
+      { owner: { kind: 'app', id: 'x'.repeat(1000) } },
+    ]
+    away.instances = async () => [one, ...strange.map((part) => ({ ...one, ...part }) as Instance)]
+    expect(await said()).toEqual([['rel_there', NODE]])
+    away.stats = async () => ({ ...(await createFakeEngine().stats(one.id)), cpu_cores: 1e300 }) as never
+    expect(await engine.stats(one.id)).toBeUndefined()
+  })
+  test('measures nothing for others: whose an instance is was said with its release', async () => {
+    const one = await place(NODE, 'rel_there')
+    await engine.instances({})
+    away.runningInstances = async () =>
+      [one.id, 'forged'].map((id) => ({ id, owner: { kind: 'app', id: 'app_other' } as const }))
+    expect(await engine.runningInstances()).toEqual([{ id: one.id, owner: one.owner }])
   })
 })

@@ -60,6 +60,20 @@ describe('what a server says of itself', () => {
       clock_offset_ms: 2000,
     })
   })
+  test('is a number of something, whatever it says: it is added and shown', () => {
+    const text = ANSWER.replace('memory 8000000', 'memory 1e308').replace(
+      'disk 100000000 40000000',
+      'disk 0x10 -4',
+    )
+    const { memory_total_bytes, memory_used_bytes, disk_total_bytes, disk_used_bytes, load_1m } =
+      parseReading(answered(text.replace('load 0.52', 'load Infinity')))
+    expect([memory_total_bytes, memory_used_bytes, disk_total_bytes, disk_used_bytes, load_1m]).toEqual([
+      0, 0, 0, 0, 0,
+    ])
+    expect(parseReading(answered(ANSWER.replace('memory 8000000', 'memory 0.3'))).memory_total_bytes).toBe(
+      307,
+    )
+  })
   test('of a port counts only where somebody listens', () => {
     const text = ANSWER.replace(/port (tcp6|udp).*\n/g, '')
     expect(parseFacts(answered(text)).taken_ports).toEqual([])

@@ -1,4 +1,5 @@
 import { once } from 'node:events'
+import { connect } from 'node:net'
 import { Readable } from 'node:stream'
 import { text } from 'node:stream/consumers'
 import { afterEach, describe, expect, test } from 'vitest'
@@ -36,6 +37,37 @@ describe('a call', () => {
     await expect(connection.call({ path: '/x', deadline_ms: 100 })).rejects.toMatchObject({
       code: 'unavailable',
     })
+  })
+
+  test('to another machine ends, however much and however slowly that answers', async () => {
+    const { docker_host } = await standIn(({ path }, response) => {
+      response.writeHead(200).write('[')
+      const say = (text: string) => {
+        while (!response.closed)
+          if (!response.write(text)) return void response.once('drain', () => say(text))
+      }
+      if (path === '/much') say('{},'.repeat(1000))
+      if (path === '/long') say('x'.repeat(10_000))
+      const drip = () => response.closed || response.write('{},', () => setImmediate(drip))
+      if (path === '/slow') drip()
+      ended.push(once(response, 'close'))
+    })
+    const ended: Promise<unknown>[] = []
+    const socket = docker_host.slice('unix://'.length)
+    const open = async () => connect(socket).on('error', () => {})
+    const connection = createConnection({ open })
+    closing.push(() => connection.close())
+    const keep = (entry: unknown) => entry
+    for (const path of ['/much', '/long'])
+      for (const way of [{ path }, { path, keep }])
+        await expect(connection.call(way)).rejects.toMatchObject({
+          message: expect.stringContaining('too large'),
+        })
+    await expect(connection.call({ path: '/slow', keep, deadline_ms: 100 })).rejects.toMatchObject({
+      code: 'unavailable',
+    })
+    await Promise.all(ended)
+    expect(ended).toHaveLength(5)
   })
 
   test('whose answer is read as it comes ends at its limit, where it has one', async () => {
