@@ -127,6 +127,34 @@ describe('GitLab', () => {
   })
 })
 
+describe.each([gitea, forgejo])('$title', (forge) => {
+  const commit = (digit: number) => ({
+    id: String(digit).repeat(40),
+    message: 'Mend it',
+    added: [],
+    modified: [`docs/${digit}.md`],
+    removed: [],
+  })
+  const push = {
+    ref: 'refs/heads/main',
+    before: '9'.repeat(40),
+    after: '5'.repeat(40),
+    commits: [5, 4, 3, 2, 1].map(commit),
+    total_commits: 5,
+    head_commit: commit(5),
+    repository: { clone_url: 'https://git.example.com/team/shop.git', default_branch: 'main' },
+  }
+  it('tells the files of a push whose commits are all named', () => {
+    expect(forge.parse('push', push)).toMatchObject({ changed: [5, 4, 3, 2, 1].map((one) => `docs/${one}.md`) })
+  })
+  it('does not tell all files of a push with more commits than the forge names', () => {
+    expect(forge.parse('push', { ...push, total_commits: 7 })).toMatchObject({ changed: undefined })
+  })
+  it('does not tell all files of a new branch', () => {
+    expect(forge.parse('push', { ...push, before: '0'.repeat(40) })).toMatchObject({ changed: undefined })
+  })
+})
+
 describe('Bitbucket', () => {
   it('tells branch and commit of a push', () => {
     const event = bitbucket.parse('repo:push', {

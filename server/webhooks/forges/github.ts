@@ -18,11 +18,14 @@ import { issueComments } from './issue-comments.ts'
 const Repository = v.object({ clone_url: text, ssh_url: text, html_url: text, default_branch: text })
 const Push = v.object({
   ref: v.string(),
+  before: text,
   after: v.string(),
   forced: v.optional(v.boolean()),
   created: v.optional(v.boolean()),
   head_commit: v.optional(v.nullable(v.object({ message: v.string() }))),
   commits: v.optional(v.nullable(v.array(Commit))),
+  // Gitea and Forgejo name five commits unless they are set up otherwise, and say how many there are.
+  total_commits: v.optional(v.nullable(v.number())),
   repository: Repository,
 })
 const Side = v.object({ ref: v.string(), sha: v.string(), repo: v.nullable(Repository) })
@@ -53,11 +56,15 @@ export const addressesOf = (repository: Repository | null): string[] =>
 export function parsePush(payload: unknown): ForgeEvent {
   const told = shaped(Push, payload)
   if (!told) return unreadable('push')
-  const { ref, after, forced, created, head_commit, repository } = told
+  const { ref, before, after, forced, head_commit, repository } = told
   const commits = told.commits ?? []
+  const count = told.total_commits ?? commits.length
+  // Gitea and Forgejo tell that a branch is new by the commit before it alone.
+  const created = told.created || /^0+$/.test(before ?? '')
   const split = splitRef(ref)
   if (!split) return other('Only branches and tags are deployed.')
-  const is_whole = !forced && !created && commits.length > 0 && commits.length < MOST_COMMITS
+  const is_told = commits.length > 0 && commits.length === count && count < MOST_COMMITS
+  const is_whole = !forced && !created && is_told
   return {
     kind: 'push',
     ...split,
