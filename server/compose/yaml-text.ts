@@ -32,6 +32,14 @@ const OCTAL: ScalarTag = {
   resolve: (text) => Number.parseInt(text, 8),
 }
 
+/** A number of more digits than the program can count with stays the text that it is: an id of a chat, say. */
+const LONG: ScalarTag = {
+  tag: 'tag:yaml.org,2002:int',
+  default: true,
+  test: /^[-+]?[0-9]{16,}$/,
+  resolve: (text) => (Number.isSafeInteger(Number(text)) ? Number(text) : text),
+}
+
 /** Texts whose trees are kept, and how long they may be. */
 const KEPT = { texts: 4, characters: 64 * 1024 }
 const kept = new Map<string, Fields>()
@@ -86,7 +94,7 @@ function documentOf(text: string): Document.Parsed | undefined {
     version: '1.2',
     schema: 'core',
     merge: true,
-    customTags: (tags: Tags) => [OCTAL, ...tags],
+    customTags: (tags: Tags) => [OCTAL, LONG, ...tags],
     logLevel: 'silent',
     // Of each fault it would copy a part of the file.
     prettyErrors: false,

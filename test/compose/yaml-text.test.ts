@@ -21,3 +21,16 @@ it('only the last few texts are kept, and no long ones', () => {
   const long = `${TEXT}${`# ${'a comment '.repeat(1500)}\n`.repeat(5)}`
   expect(readComposeText(long)).not.toBe(readComposeText(long))
 })
+it('a number with more digits than the program can count with keeps all of them', () => {
+  const text = `services:
+  web:
+    image: nginx
+    environment: { GUILD: 1234567890123456789, GROUP: -1009007199254740993, CARD: 12345678901234567, SIZE: 9007199254740991 }`
+  const [service] = parseCompose(text).services
+  expect(service!.environment).toEqual({
+    GUILD: '1234567890123456789',
+    GROUP: '-1009007199254740993',
+    CARD: '12345678901234567',
+    SIZE: '9007199254740991',
+  })
+})
