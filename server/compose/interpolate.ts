@@ -21,6 +21,9 @@ const MAX_CHARACTERS = 2 * 1024 * 1024
 const NAME = /[A-Za-z_][A-Za-z0-9_]*/y
 const OPERATOR = /:?[-?+]/y
 
+/** Names of variables that are not set and that nothing stands in for, by the path of the value that they leave open. */
+export type OpenValues = ReadonlyMap<string, ReadonlySet<string>>
+
 export interface Interpolation {
   variables: Readonly<Record<string, string>>
   issues: Issues
@@ -29,8 +32,12 @@ export interface Interpolation {
 }
 
 /** Puts variables into the values of a parsed file and tells which were used. Keys and `x-` fields stay. */
-export function interpolate(tree: unknown, options: Interpolation): { tree: unknown; uses: VariableUse[] } {
+export function interpolate(
+  tree: unknown,
+  options: Interpolation,
+): { tree: unknown; uses: VariableUse[]; open: OpenValues } {
   const uses = new Map<string, VariableUse>()
+  const open = new Map<string, Set<string>>()
   const room = { characters: MAX_CHARACTERS }
   let nodes = 0
   const walk = (value: unknown, path: string, depth: number): unknown => {
@@ -40,7 +47,7 @@ export function interpolate(tree: unknown, options: Interpolation): { tree: unkn
     }
     if (typeof value === 'string') {
       room.characters -= value.length
-      return value.includes('$') ? new Text(value, path, { ...options, room }, uses).whole() : value
+      return value.includes('$') ? new Text(value, path, { ...options, room, open }, uses).whole() : value
     }
     if (Array.isArray(value)) return value.map((item, index) => walk(item, at(path, index), depth + 1))
     if (!isFields(value)) return value
@@ -51,12 +58,13 @@ export function interpolate(tree: unknown, options: Interpolation): { tree: unkn
     }
     return copy
   }
-  return { tree: walk(tree, '', 0), uses: [...uses.values()] }
+  return { tree: walk(tree, '', 0), uses: [...uses.values()], open }
 }
 
 interface TextOptions extends Interpolation {
   /** Characters that are left for all values of the file. */
   room: { characters: number }
+  open: Map<string, Set<string>>
 }
 
 /** One text with its variables; forms may be nested: `${A:-${B:-c}}`. */
@@ -140,9 +148,15 @@ class Text {
     if (live) this.#note(name, kind === '-' ? text : null, kind === '?')
     if (set) return value
     if (kind === '-') return text
+    if (live && value === undefined) this.#leaveOpen(name)
     if (kind === '?' && live && this.#options.strict)
       this.#options.issues.add(this.#path, `needs the variable ${name}, which is not set. Add it to the app.`)
     return value ?? ''
+  }
+
+  #leaveOpen(name: string): void {
+    const names = this.#options.open.get(this.#path) ?? new Set<string>()
+    this.#options.open.set(this.#path, names.add(name))
   }
 
   #note(name: string, fallback: string | null, required: boolean): void {

@@ -32,6 +32,8 @@ export type { ComposePlan, ComposeService }
 export interface ComposeOptions {
   /** Variables of the app; they win over those of `.env` beside the file. Never those of this process. */
   variables?: Readonly<Record<string, string>>
+  /** Name of the app, which is that of the project in Compose's words. */
+  name?: string
   /** The checkout that the file is in; without one, nothing of it may be named. */
   files?: ComposeFiles
   /** Folder of the compose file, seen from the root of the checkout. */
@@ -61,8 +63,11 @@ export function parseCompose(text: string, options: ComposeOptions = {}): Compos
   const beside = files?.read(directory === '.' ? '.env' : `${directory}/.env`)
   const dotenv = new Map<string, Readonly<Record<string, string>>>()
   const variables = { ...readDotenvFile({ issues, dotenv }, beside ?? '', '.env'), ...options.variables }
-  const given = { PWD: '.', ...variables }
-  const { tree, uses } = interpolate(readComposeText(text), { variables: given, issues, strict })
+  // Compose sets these itself.
+  const own_names = { PWD: '.', COMPOSE_PROJECT_NAME: options.name ?? 'app' }
+  const given = { ...own_names, ...variables }
+  const { tree, uses, open } = interpolate(readComposeText(text), { variables: given, issues, strict })
+  issues.leaveOpen(open, !strict)
   const found: Found = { taken: [], ignored: [], surprising: [] }
   const file = isFields(tree) ? tree : {}
   inspect(file, FEATURES, '', issues, found)
@@ -84,7 +89,8 @@ export function parseCompose(text: string, options: ComposeOptions = {}): Compos
   const volumes = services.flatMap(({ mounts }) =>
     mounts.flatMap((mount) => (mount.kind === 'volume' ? [mount.volume] : [])),
   )
-  return { services, left_out, volumes: [...new Set(volumes)].sort(), variables: uses, ...found }
+  const asked = uses.filter(({ name }) => !Object.hasOwn(own_names, name))
+  return { services, left_out, volumes: [...new Set(volumes)].sort(), variables: asked, ...found }
 }
 
 /** Adds a variable that stands in the file by its name alone to those that are interpolated. */

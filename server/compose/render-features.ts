@@ -13,7 +13,9 @@ A refused key that asks for nothing, such as \`privileged: false\`, is ignored.
 All forms of interpolation are taken, also nested: \`$NAME\`, \`\${NAME}\`, \`\${NAME-text}\`, \`\${NAME:-text}\`, \`\${NAME?message}\`,
 \`\${NAME:?message}\`, \`\${NAME+text}\`, \`\${NAME:+text}\` and \`$$\` for a dollar. Values come from the app's variables and,
 below them, from \`.env\` beside the file; never from the server's own environment. What is not set is empty, and
-a variable that the file cannot do without (\`?\`) fails the deployment before anything is built.
+a variable that the file cannot do without (\`?\`) fails the deployment before anything is built. So does a value that
+cannot stand with nothing in their place, such as \`user: "\${UID}:\${GID}"\`; a plan leaves it open. \`COMPOSE_PROJECT_NAME\` is the
+name of the app, unless it is set.
 
 A variable called \`SERVICE_PASSWORD_…\`, \`SERVICE_USER_…\`, \`SERVICE_HEX_…\` or \`SERVICE_BASE64_…\` that is not set is
 made up at the first deployment and kept as a variable of the app.

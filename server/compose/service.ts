@@ -47,8 +47,8 @@ export function readService(context: ServiceContext, fields: Fields) {
     entrypoint: readCommand(issues, fields.entrypoint, at(path, 'entrypoint')) ?? null,
     command: readCommand(issues, fields.command, at(path, 'command')) ?? null,
     environment: readEnvironment(context, fields, path),
-    user: text('user'),
-    working_dir: text('working_dir'),
+    user: text('user') || null,
+    working_dir: text('working_dir') || null,
     read_only: readBoolean(issues, fields.read_only, at(path, 'read_only')) ?? false,
     mounts: [...readMounts(context, fields, path, build), ...readSharedMounts(context, fields, path)],
     ...readPorts(context, fields, path),
@@ -91,7 +91,8 @@ function readHealthPath({ issues }: ServiceContext, fields: Fields, path: string
 function readAliases({ issues, name }: ServiceContext, fields: Fields, path: string): string[] {
   const all = new Set<string>()
   const add = (alias: string | undefined, here: string) => {
-    if (alias === undefined) return
+    // An empty one is none, as for Compose.
+    if (!alias) return
     if (!HOST_NAME.test(alias)) issues.add(here, 'must be a host name.')
     else if (alias !== name) all.add(alias)
   }

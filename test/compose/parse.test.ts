@@ -631,6 +631,61 @@ describe('what is made of variables alone', () => {
   })
 })
 
+describe('what is wrong only because variables are not set', () => {
+  const text = `
+services:
+  web:
+    image: nginx:1
+    user: "\${UID}:\${GID}"
+    container_name: \${STACK}_web
+    volumes: ["\${DATA}/db:/data", { type: bind, source: "\${DATA}/log", target: /log }]
+    tmpfs: ["\${SCRATCH}"]
+`
+  const variables = { UID: '1000', GID: '1000', STACK: 'shop', DATA: './data', SCRATCH: '/scratch' }
+  it('is not told of a plan: the variables of an app are set once there is one', () => {
+    expect(issuesOf(text)).toEqual([])
+  })
+  it('is told of a deployment, with the variables', () => {
+    const told = Object.fromEntries(
+      issuesOf(text, { strict: true }).map(({ path, message }) => [path, message]),
+    )
+    expect(told['services.web.user']).toBe(
+      'must be a user, or a user and a group. Variables that are not set: GID, UID.',
+    )
+    expect(told['services.web.container_name']).toContain('Variables that are not set: STACK.')
+    expect(told['services.web.volumes.0']).toContain('Variables that are not set: DATA.')
+    expect(told['services.web.volumes.1']).toContain('Variables that are not set: DATA.')
+    expect(told['services.web.tmpfs']).toContain('Variables that are not set: SCRATCH.')
+  })
+  it('is taken once they are', () => {
+    const files = repository({})
+    expect(issuesOf(text, { strict: true, variables, files })).toEqual([])
+  })
+  it('does not hide what is wrong of values without variables', () => {
+    expect(issuesOf(text.replace('/scratch', '').replace('"\${SCRATCH}"', 'scratch'))).toEqual([
+      { path: 'services.web.tmpfs', message: 'must name an absolute path in the container.' },
+    ])
+  })
+  it('is nothing where Compose takes an empty text for none', () => {
+    const service = one(
+      'user: "${U:-}"\nworking_dir: "${W:-}"\nhostname: "${H:-}"\ncontainer_name: "${C:-}"',
+      {
+        strict: true,
+      },
+    )
+    expect(service).toMatchObject({ user: null, working_dir: null, aliases: [] })
+  })
+})
+
+it('the name of the project is that of the app, unless the app sets another, and is not asked for', () => {
+  const text = 'services: {web: {image: nginx:1, container_name: "${COMPOSE_PROJECT_NAME}-web"}}'
+  const { services, variables } = parseCompose(text, { name: 'shop', strict: true })
+  expect(services[0]!.aliases).toEqual(['shop-web'])
+  expect(variables).toEqual([])
+  const set = { variables: { COMPOSE_PROJECT_NAME: 'other' }, name: 'shop' }
+  expect(parseCompose(text, set).services[0]!.aliases).toEqual(['other-web'])
+})
+
 describe('variables', () => {
   const value = (text: string, variables: Record<string, string> = {}, strict = true) =>
     parseCompose(`services: {web: {image: a, environment: {X: "${text}"}}}`, { variables, strict })

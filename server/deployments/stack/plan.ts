@@ -54,7 +54,7 @@ export async function readStack(
     )
   const variables = () => runtimeValues(context.ports.variables(app))
   const holdsData = dataOf(context, app)
-  const options = { ...(tree ? { files: tree } : {}), directory, holdsData }
+  const options = { ...(tree ? { files: tree } : {}), directory, holdsData, name: app.name }
   try {
     const known = variables()
     const asked = parseCompose(text, { ...options, variables: known }).variables.map(({ name }) => name)
