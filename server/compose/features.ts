@@ -184,6 +184,9 @@ const SERVICE: Features = {
   mem_limit: taken('Memory that one instance may use.'),
   pids_limit: taken('Processes and threads that one instance may have, 4096 at most.'),
   ulimits: ignored('The engine’s limits hold; `pids_limit` is taken.'),
+  restart: taken(
+    '`no` at a service without ports and `healthcheck`: each deployment that changes it runs it to its end. Of all others, instances that end are started again, with growing pauses.',
+  ),
 
   privileged: refused('Containers have no privileges.', off),
   cap_add: refused('Containers have a fixed set of capabilities.', off),
@@ -244,7 +247,6 @@ const SERVICE: Features = {
   platform: ignored('Images run on the platform of the server.'),
   pull_policy: ignored(PULLED),
   pull_refresh_after: ignored(PULLED),
-  restart: ignored('Instances that end are started again, with growing pauses.'),
   shm_size: ignored('The engine’s own size holds.'),
   stdin_open: ignored('Services have no terminal.'),
   stop_signal: ignored('The signal of the image is sent.'),

@@ -46,7 +46,7 @@ export interface ComposeService {
   replicas: number
   limits: { cpus?: number; memory_bytes?: number; pids?: number }
   stop_grace_s: number
-  /** Whether it ends by itself: others wait until it has done so successfully. */
+  /** Whether it ends by itself: nothing starts it again, and others may wait until it has done so successfully. */
   one_off: boolean
 }
 

@@ -161,6 +161,8 @@ function readServices(
   for (const { links } of running)
     for (const { service, alias } of links)
       services.find(({ name, aliases }) => name === service && !aliases.includes(alias))?.aliases.push(alias)
+  // One that is all there is stays: an app of which nothing runs is none.
+  if (running.some(({ ends }) => !ends)) for (const { service, ends } of running) service.one_off = ends
   for (const { depends_on } of services)
     for (const { service, condition } of depends_on)
       if (condition === 'service_completed_successfully')

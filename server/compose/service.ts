@@ -62,8 +62,13 @@ export function readService(context: ServiceContext, fields: Fields) {
     one_off: false,
   }
   requirePlain(context, service, path)
-  return { service, wants: readDependencies(issues, fields.depends_on, at(path, 'depends_on')) }
+  const wants = readDependencies(issues, fields.depends_on, at(path, 'depends_on'))
+  return { service, wants, ends: text('restart') === 'no' && mayEnd(service) }
 }
+
+/** Whether nothing of a service says that it stays: what answers requests, or is asked for its health, does. */
+const mayEnd = ({ ports, health_check }: ComposeService): boolean =>
+  ports.length === 0 && typeof health_check === 'string'
 
 /** Texts that reach the engine hold what it can take. */
 function requirePlain({ issues, strict }: ServiceContext, service: ComposeService, path: string): void {

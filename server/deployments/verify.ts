@@ -37,12 +37,11 @@ export async function lastLines(
 /** The sentence for a container that ended by itself. */
 export async function exited(
   context: DeployContext,
-  deployment_id: string,
-  step: string,
+  told: { deployment_id: string; step: string; release: Release },
   instance: Instance,
   when: string,
 ): Promise<Fatal> {
-  const log = await lastLines(context, deployment_id, step, instance)
+  const log = await lastLines(context, told.deployment_id, told.step, instance)
   if (instance.oom_killed)
     return new Fatal(
       'out_of_memory',
@@ -54,8 +53,9 @@ export async function exited(
   if (refused) return new Fatal(refused.code, refused.message, refused.hint ?? null, log)
   const { process } = instance
   const code = instance.exit_code ?? 1
-  if (code === 0) return endedByItself(process, when, log)
-  const named = process === MAIN_PROCESS ? 'The app' : `The process ${process} of the app`
+  const is_service = told.release.settings.stack !== undefined
+  if (code === 0) return is_service ? serviceEnded(process, when, log) : endedByItself(process, when, log)
+  const named = nameOf(process, is_service)
   const missing = code === NOT_FOUND ? missingProgram(log) : undefined
   if (missing !== undefined)
     return new Fatal(
@@ -75,6 +75,20 @@ export async function exited(
 /** What a shell ends with for a program that it does not find. */
 const NOT_FOUND = 127
 const lowered = (text: string) => text.charAt(0).toLowerCase() + text.slice(1)
+
+function nameOf(process: string, is_service: boolean): string {
+  if (is_service) return `The service ${process}`
+  return process === MAIN_PROCESS ? 'The app' : `The process ${process} of the app`
+}
+
+/** The same of a service of a compose file: Compose leaves what nothing starts again as it is. */
+const serviceEnded = (service: string, when: string, log: string[]): Fatal =>
+  new Fatal(
+    'exited',
+    `The service ${service} exited with code 0 ${when}: it ends by itself.`,
+    'Write `restart: "no"` at a service that is to run once to its end, or have others wait for it with `condition: service_completed_successfully`. Any other must keep running in the foreground.',
+    log,
+  )
 
 /** The sentence for a program that did what it does and ended, where one was meant to stay. */
 function endedByItself(process: string, when: string, log: string[]): Fatal {
@@ -168,7 +182,7 @@ export async function verify(
   try {
     const first = await Promise.race([watch, probes])
     if (first && !Array.isArray(first))
-      throw await exited(context, told.deployment_id, told.step, first, 'before it was ready')
+      throw await exited(context, { ...told, release }, first, 'before it was ready')
     const results = Array.isArray(first) ? first : await probes
     const late = results.findIndex((result) => !result.ready)
     if (late === -1) return

@@ -541,6 +541,18 @@ services:
     expect(chosen.services.map(({ name }) => name)).toEqual(['web', 'debug'])
   })
 
+  it('have what is not started again run to its end, unless it answers requests or is all there is', () => {
+    const ending = (text: string) =>
+      parseCompose(`services: {${text}}`).services.flatMap(({ name, one_off }) => (one_off ? [name] : []))
+    expect(ending('web: {image: a}, init: {image: b, restart: "no"}, fill: {image: b, restart: no}')).toEqual(
+      ['init', 'fill'],
+    )
+    expect(ending('web: {image: a}, api: {image: b, restart: "no", expose: ["80"]}')).toEqual([])
+    expect(ending('web: {image: a}, api: {image: b, restart: "no", healthcheck: {test: "true"}}')).toEqual([])
+    expect(ending('web: {image: a}, api: {image: b, restart: on-failure}, db: {image: c}')).toEqual([])
+    expect(ending('job: {image: a, restart: "no"}')).toEqual([])
+  })
+
   it('check services that are left out as well', () => {
     expect(
       issuesOf('services: {a: {image: x}, b: {image: x, profiles: [p], privileged: true}}')[0]?.path,
@@ -662,7 +674,7 @@ services:
     expect(issuesOf(text, { strict: true, variables, files })).toEqual([])
   })
   it('does not hide what is wrong of values without variables', () => {
-    expect(issuesOf(text.replace('/scratch', '').replace('"\${SCRATCH}"', 'scratch'))).toEqual([
+    expect(issuesOf(text.replace('/scratch', '').replace('"${SCRATCH}"', 'scratch'))).toEqual([
       { path: 'services.web.tmpfs', message: 'must name an absolute path in the container.' },
     ])
   })
@@ -807,13 +819,16 @@ describe('what is not taken', () => {
     const plan = parseCompose(
       'version: "3"\nx-common: {a: 1}\nservices: {web: {image: a, privileged: false, network_mode: bridge, restart: always, security_opt: ["no-new-privileges:true"]}}',
     )
-    expect(plan.taken.map(({ path }) => path)).toEqual(['services', 'services.web.image'])
+    expect(plan.taken.map(({ path }) => path)).toEqual([
+      'services',
+      'services.web.image',
+      'services.web.restart',
+    ])
     expect(plan.ignored.map(({ path }) => path)).toEqual([
       'version',
       'x-common',
       'services.web.privileged',
       'services.web.network_mode',
-      'services.web.restart',
       'services.web.security_opt',
     ])
     expect(plan.ignored.every(({ text }) => text.length > 0)).toBe(true)

@@ -101,7 +101,7 @@ async function endServices(
   await endRelease(context.engine, before, undefined, names)
 }
 
-/** Runs a service that others wait for to its end. */
+/** Runs a service to its end that others wait for, or that the file says is not started again. */
 async function runOneOff(
   context: DeployContext,
   step: DeployStep,
@@ -130,8 +130,8 @@ async function runOneOff(
     throw new Fatal(
       result.timed_out ? 'release_timeout' : 'release_failed',
       result.timed_out
-        ? `The service ${name} did not end within 15 minutes, and others wait for its end.`
-        : `The service ${name} exited with code ${result.exit_code}, and others wait for its success.`,
+        ? `The service ${name} did not end within 15 minutes, as the file says that it does.`
+        : `The service ${name}, which runs to its end, exited with code ${result.exit_code}.`,
       'Nothing was switched; the previous release serves on.',
       tail,
     )

@@ -140,5 +140,6 @@ export async function soakStep(context: DeployContext, step: DeployStep): Promis
     only: madeServices(release),
   }).finally(() => context.soaks.under_way.delete(app_id))
   step.signal.throwIfAborted()
-  if (ended) throw await exited(context, deployment_id, 'soak', ended, 'soon after it went live')
+  if (ended)
+    throw await exited(context, { deployment_id, step: 'soak', release }, ended, 'soon after it went live')
 }
