@@ -36,7 +36,7 @@ function summaryOf(checks: readonly ShownCheck[]): string {
   if (checks.length === 0) return 'This page does not show anything yet.'
   if (checks.every(({ status }) => status === 'unknown')) return 'Not checked yet.'
   const down = checks.filter(({ status }) => status === 'down').length
-  return down === 0 ? 'All systems operate.' : `${down} of ${checks.length} do not answer.`
+  return down === 0 ? 'All systems operate.' : `Down: ${down} of ${checks.length}.`
 }
 
 function bars({ days }: ShownCheck): string {

@@ -61,7 +61,7 @@ export function createStatusPages(options: StatusPageOptions) {
       checks,
       incidents: incidents.map(({ subject_id, fired_at, resolved_at }) => ({
         id: `${subject_id}-${fired_at}`,
-        title: `${names.get(subject_id)} did not answer.`,
+        title: `${names.get(subject_id)} was down.`,
         from: fired_at,
         until: resolved_at,
       })),

@@ -32,7 +32,7 @@ it('the status page and its feed tell the newest twenty incidents, however many 
   expect(told).toEqual(Array.from({ length: 20 }, (_, index) => before(80 - (199 - index) * 0.4)))
   expect(feed.length).toBeLessThan(10_000)
   const page = (await api.request('GET', check.status_page)).text
-  expect(page.match(/did not answer/g)).toHaveLength(20)
+  expect(page.match(/was down/g)).toHaveLength(20)
 })
 
 it('each incident of the feed has an address that no other one has, and the feed changes with incidents alone', async () => {

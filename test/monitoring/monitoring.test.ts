@@ -355,7 +355,10 @@ describe('an uptime check', () => {
   let url: string
   beforeEach(async () => {
     status = 200
-    server = createServer((_request, response) => response.writeHead(status).end('all is <well>'))
+    server = createServer((request, response) => {
+      const headers = status === 301 && request.url === '/' ? { location: '/elsewhere' } : {}
+      response.writeHead(request.url === '/' ? status : 200, headers).end('all is <well>')
+    })
     await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
     url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/`
   })
@@ -415,6 +418,12 @@ describe('an uptime check', () => {
     expect((await get(text.id)).last_error).toBe('Its answer does not hold the expected text.')
     expect((await get(code.id)).last_error).toBe('It answered 200, not 204.')
     expect((await get(tcp.id)).status).toBe('up')
+  })
+  it('that expects a redirect looks at that, and not at where it leads', async () => {
+    status = 301
+    const check = await add({ expected_status: 301 })
+    await look()
+    expect(await get(check.id)).toMatchObject({ status: 'up', last_error: null })
   })
   it('never looks where the installation does not allow it', async () => {
     for (const target of [

@@ -39,12 +39,15 @@ export function splitTarget(target: string): { host: string; port: number } | un
   return match && port > 0 && port < 65_536 ? { host: (match[1] ?? match[2])!, port } : undefined
 }
 
+const isRedirect = (status: number | null) => status !== null && status >= 300 && status < 400
+
 async function probeHttp(check: UptimeTarget, { client, signal }: ProbeTools): Promise<string | null> {
   const answer = await client.send(check.target, {
     signal,
     timeout_ms: check.timeout_s * 1000,
     max_bytes: MOST_BYTES,
-    max_redirects: 3,
+    // One that is expected is looked at itself.
+    max_redirects: isRedirect(check.expected_status) ? 0 : 3,
     protocols: ['https:', 'http:'],
   })
   const is_expected =
@@ -96,7 +99,9 @@ async function look(check: UptimeTarget, tools: ProbeTools): Promise<string | nu
   if (Number.isNaN(left_ms)) return 'Its certificate has no end that can be read.'
   const days = Math.floor(left_ms / DAY_MS)
   if (left_ms < 0) return 'Its certificate has expired.'
-  return days < (check.days_left ?? 14) ? `Its certificate expires in ${days} days.` : null
+  return days < (check.days_left ?? 14)
+    ? `Its certificate expires in ${days} ${days === 1 ? 'day' : 'days'}.`
+    : null
 }
 
 /** Looks once. Never throws. */

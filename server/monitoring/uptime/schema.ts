@@ -32,7 +32,9 @@ const Interval = v.pipe(whole(10, LONGEST_INTERVAL_S), v.description('Seconds be
 const Timeout = v.pipe(whole(1, 60), v.description('Seconds until it counts as failed.'))
 const Status = v.pipe(
   whole(100, 599),
-  v.description('HTTP status that is expected; any below 400 when absent.'),
+  v.description(
+    'HTTP status that is expected, after redirects unless it is one itself; any below 400 when absent.',
+  ),
 )
 const Text = v.pipe(
   v.string(),
