@@ -108,10 +108,18 @@ export const BUILTIN: readonly BuiltinRule[] = [
     severity: 'critical',
     subject_kind: 'app',
     raised_by: ['uptime.down'],
-    ended_by: ['uptime.up', 'uptime.deleted'],
+    ended_by: ['uptime.up', 'uptime.paused', 'uptime.deleted'],
     message: '{name} is down. {cause}',
   },
 ]
+
+/** A message with what it is about; names are a user's, and braces in them stand for nothing. */
+export const sentence = (template: string, facts: { name: string; cause?: string; value?: number | null }) =>
+  template
+    .replace(/\{(name|cause|value)\}/g, (_, fact) =>
+      fact === 'value' ? String(Math.round(facts.value ?? 0)) : (facts[fact as 'name' | 'cause'] ?? ''),
+    )
+    .trim()
 
 /** Every event that raises or ends an alert: all others are passed over without a look at the rules. */
 export const WATCHED_EVENTS: ReadonlySet<string> = new Set(

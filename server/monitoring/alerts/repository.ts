@@ -105,6 +105,10 @@ export function createAlertRepository(db: Db) {
           'UPDATE alert_rules SET project_id = @project_id, channels = @channels, updated_at = @updated_at WHERE id = @id',
         )
         .run(row),
+    /** Rules whose silence was over by then. */
+    silencedUntil: (at: string) =>
+      db.sql('SELECT * FROM alert_rules WHERE silenced_until <= ?').all(at) as RuleRow[],
+    endSilence: (id: string) => db.sql('UPDATE alert_rules SET silenced_until = NULL WHERE id = ?').run(id),
     deleteRule: (id: string) => db.sql('DELETE FROM alert_rules WHERE id = ?').run(id),
     /** The worst state of each rule that has any, as these projects (undefined: all) see it. */
     worst: (project_ids: readonly string[] | undefined) =>
@@ -143,6 +147,9 @@ export function createAlertRepository(db: Db) {
       db
         .sql('SELECT * FROM alert_states WHERE rule_id = ? AND subject_id > ? ORDER BY subject_id LIMIT ?')
         .all(rule_id, after_subject, limit) as StateRow[],
+    /** What fires of a rule. */
+    firingOf: (rule_id: string) =>
+      db.sql(`SELECT * FROM alert_states WHERE rule_id = ? AND state = 'firing'`).all(rule_id) as StateRow[],
     clearStates: (rule_id: string) => db.sql('DELETE FROM alert_states WHERE rule_id = ?').run(rule_id),
     setState: (row: StateRow) =>
       db.sql(`INSERT OR REPLACE INTO alert_states (${STATE}) VALUES (${named(STATE)})`).run(row),

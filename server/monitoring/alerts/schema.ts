@@ -63,7 +63,7 @@ const Channels = v.pipe(
 const Enabled = v.pipe(v.boolean(), v.description('Whether it watches.'))
 const Silence = v.pipe(
   v.nullable(GivenTime),
-  v.description('No notification is sent until then; null ends the silence.'),
+  v.description('No notification is sent until then; what fires at its end is told then. Null ends it now.'),
 )
 
 export const NewAlertRule = v.pipe(

@@ -150,18 +150,32 @@ export function createAlerts(options: AlertOptions) {
       }
     })
 
+  /** What a rule raised is over with it: nobody would ever end it in the history and on the status page. */
+  const removeRule = (actor: Actor, row: RuleRow): void => {
+    alerts.resolveAll(row.id, clock.iso())
+    alerts.deleteRule(row.id)
+    record(actor, 'delete', row)
+  }
+  /** What began in a silence and goes on after it is told then: a person who was not woken is still to know. */
+  const endSilences = (): void => {
+    for (const row of alerts.silencedUntil(clock.iso()))
+      db.tx(() => {
+        alerts.endSilence(row.id)
+        if (row.enabled === 1) watch.tellFiring({ ...row, silenced_until: null })
+      })
+  }
+
   /** Rules that watch what is gone go with it. */
   const removed = (subject_id: string): void =>
     db.tx(() => {
       for (const row of alerts.rulesOf(subject_id)) {
-        alerts.resolveHistory(row.id, subject_id, clock.iso())
-        alerts.deleteRule(row.id)
-        record(PLATFORM, 'delete', row)
+        removeRule(PLATFORM, row)
       }
     })
 
   /** Each project for itself, with others served in between: a hundred rules each may watch thousands of apps. */
   const evaluate = async (): Promise<void> => {
+    endSilences()
     const by_project = Map.groupBy(ports.subjects(), ({ project_id }) => project_id)
     const of_installation = Map.groupBy(alerts.rulesIn(null), ({ metric }) => metric !== null)
     await watch.evaluateSignals(of_installation.get(false) ?? [])
@@ -265,7 +279,10 @@ export function createAlerts(options: AlertOptions) {
           updated_at: clock.iso(),
         }
         alerts.updateRule(row)
-        if (row.enabled === 0) alerts.clearStates(id)
+        if (row.enabled === 0) {
+          alerts.resolveAll(id, clock.iso())
+          alerts.clearStates(id)
+        } else if (isSilenced(before) && !isSilenced(row)) watch.tellFiring(row)
         record(actor, 'update', row, before)
         return view(row, actor)
       }),
@@ -275,8 +292,7 @@ export function createAlerts(options: AlertOptions) {
         requireOwn(actor, row)
         if (row.builtin)
           throw conflict('A built-in rule cannot be deleted. Turn it off with `enabled: false`.')
-        alerts.deleteRule(id)
-        record(actor, 'delete', row)
+        removeRule(actor, row)
       }),
     history(actor: Actor, paging: Paging) {
       return paged(alerts.history(visibleProjects(actor), ...limits(paging)), paging)
@@ -304,9 +320,7 @@ export function createAlerts(options: AlertOptions) {
     /** Rules of a project go with it. Part of its deletion, when nothing is left in it that they could watch. */
     projectRemoved(actor: Actor, project_id: string): void {
       for (const row of alerts.rulesIn(project_id)) {
-        alerts.resolveAll(row.id, clock.iso())
-        alerts.deleteRule(row.id)
-        record(actor, 'delete', row)
+        removeRule(actor, row)
       }
     },
     prune: (before: string): number => alerts.prune(before),

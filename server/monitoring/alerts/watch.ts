@@ -4,7 +4,7 @@ import type { Events, PlatformEvent } from '#server/kernel/events'
 import { newId } from '#server/kernel/ids'
 import { createPace, type Pace } from '#server/kernel/pace'
 import type { Interval } from '../metrics/interval.ts'
-import { BUILTIN, type BuiltinRule } from './builtin.ts'
+import { BUILTIN, type BuiltinRule, sentence } from './builtin.ts'
 import { isBeyond, readMetric } from './metric.ts'
 import type { AlertRepository, RuleRow, StateRow } from './repository.ts'
 import { type AlertState, evaluate } from './state.ts'
@@ -64,6 +64,8 @@ interface Told extends Pick<Finding, 'event'> {
   row: StateRow
   transition: 'fired' | 'resolved'
 }
+const SEVERITIES = ['critical', 'warning', 'info'] as const
+const gravity = ({ rule }: Told) => SEVERITIES.indexOf(rule.severity)
 
 const BY_KEY: ReadonlyMap<string, BuiltinRule> = new Map(BUILTIN.map((rule) => [rule.key, rule]))
 const keyOf = (rule_id: string, subject_id: string) => `${rule_id} ${subject_id}`
@@ -77,12 +79,6 @@ const isWatched = (rule: RuleRow, { kind, id, project_id }: WatchedSubject): boo
   kind === rule.subject_kind &&
   (rule.subject_id ?? id) === id &&
   (rule.project_id === null || rule.project_id === project_id)
-const sentence = (template: string, facts: { name: string; cause?: string; value?: number | null }) =>
-  template
-    .replace('{name}', () => facts.name)
-    .replace('{cause}', () => facts.cause ?? '')
-    .replace('{value}', () => String(Math.round(facts.value ?? 0)))
-    .trim()
 
 /** Watches metrics and events, moves the states of alerts and tells what changed, in one message per project. */
 export function createWatch({ db, clock, events, alerts, ports }: WatchOptions) {
@@ -197,7 +193,9 @@ export function createWatch({ db, clock, events, alerts, ports }: WatchOptions) 
       ({ row, transition, rule, event }) =>
         `${row.project_id ?? ''} ${transition} ${rule.channels} ${event ?? ''}`,
     )
-    for (const group of groups.values()) {
+    for (const unsorted of groups.values()) {
+      // The gravest is what the message says: what else there is may be among those that are only counted.
+      const group = unsorted.toSorted((one, other) => gravity(one) - gravity(other))
       const { row, transition, rule, event } = group[0]!
       const is_fired = transition === 'fired'
       const messages = group.map((one) => one.row.message)
@@ -250,6 +248,9 @@ export function createWatch({ db, clock, events, alerts, ports }: WatchOptions) 
     })
 
   return {
+    /** Tells of what fires of a rule as if it had begun now. Part of a transaction. */
+    tellFiring: (rule: RuleRow): void =>
+      emit(alerts.firingOf(rule.id).map((row) => ({ rule, row, transition: 'fired' as const }))),
     /** Remembers what an event raises or ends, until the next evaluation. True when it is about an alert. */
     hear(event: PlatformEvent, rules: readonly RuleRow[]): boolean {
       let is_heard = false

@@ -275,9 +275,12 @@ export function createUptime({ db, clock, log, events, audit, policy, tools, por
       db.tx(() => {
         const before = get(id)
         const { enabled, public: is_public, ...rest } = body
+        const is_paused = enabled === false && before.enabled === 1
         const row: CheckRow = {
           ...before,
           ...rest,
+          // How it was says nothing of how it will be once it goes on.
+          ...(is_paused ? { status: 'unknown' as const, failures: 0, changed_at: clock.iso() } : {}),
           enabled: enabled === undefined ? before.enabled : Number(enabled),
           public: is_public === undefined ? before.public : Number(is_public),
           next_at: clock.iso(),
@@ -285,6 +288,7 @@ export function createUptime({ db, clock, log, events, audit, policy, tools, por
         }
         requireTarget(row)
         checks.update(row)
+        if (is_paused && before.status === 'down') emit(row, 'uptime.paused')
         record(actor, 'update', before, row)
         return view(row)
       }),
