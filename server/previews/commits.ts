@@ -20,7 +20,7 @@ export function approvedOf(
   { commit, secrets }: { commit?: string | undefined; secrets: boolean },
 ): string {
   if (commit !== undefined && !isSameCommit(waiting, commit))
-    throw conflict(`Another commit waits by now: ${waiting}. Look at that one first.`)
+    throw conflict(`The commit that waits is ${waiting}, and not ${commit}. Look at that one first.`)
   const approved = commit !== undefined && commit.length > waiting.length ? commit : waiting
   if (secrets && !isFull(approved))
     throw conflict(

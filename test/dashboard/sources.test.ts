@@ -58,6 +58,16 @@ describe('files of the dashboard', () => {
     )
     expect(unsafe.map(({ path }) => path)).toEqual([])
   })
+  it('tell what a form was refused for once: at its input, or else by the name of the field', () => {
+    // An editor marks the lines itself, beside the sentence.
+    const forms = vue.filter(({ text }) => !text.includes(':faults='))
+    const twice = forms.filter(({ text }) =>
+      [...text.matchAll(/<FormDialog[^]*?>\n/g)].some(
+        ([tag]) => /:error="\w+\.error"/.test(tag) && !tag.includes(':fields='),
+      ),
+    )
+    expect(twice.map(({ path }) => path)).toEqual([])
+  })
   it('keep in the browser nothing that opens anything', () => {
     const keepers = scripts.filter(({ text }) => text.includes('localStorage')).map(({ path }) => path)
     expect(keepers).toEqual(['dashboard/src/shell/recent.ts'])

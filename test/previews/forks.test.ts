@@ -164,7 +164,8 @@ describe('a pull request from a fork (T24)', () => {
     const first = commit('first')
     await world.pullRequest('opened', fork(first))
     await world.pullRequest('synchronize', fork(commit('evil')))
-    expect((await approve({ commit: first })).status).toBe(409)
+    const { status, body } = await approve({ commit: first })
+    expect([status, body.error.message]).toEqual([409, expect.stringContaining(`and not ${first}.`)])
     expect((await world.preview()).status).toBe('waiting')
   })
   it('is approved by developers only, and only while something waits', async () => {
