@@ -45,16 +45,17 @@ export interface PasswordResetParts {
 
 /** SQL of links that set a password. */
 const createRepository = (db: Db) => ({
-  find: (user_id: string) =>
-    db.sql('SELECT * FROM password_resets WHERE user_id = ?').get(user_id) as ResetRow | undefined,
+  newest: (user_id: string) =>
+    db.sql('SELECT * FROM password_resets WHERE user_id = ? ORDER BY rowid DESC LIMIT 1').get(user_id) as
+      | ResetRow
+      | undefined,
   findByToken: (token_hash: string) =>
     db.sql('SELECT * FROM password_resets WHERE token_hash = ?').get(token_hash) as ResetRow | undefined,
-  replace: (row: ResetRow) =>
+  insert: (row: ResetRow) =>
     db
       .sql(
         `INSERT INTO password_resets (user_id, token_hash, created_at, expires_at)
-         VALUES (@user_id, @token_hash, @created_at, @expires_at)
-         ON CONFLICT (user_id) DO UPDATE SET token_hash = excluded.token_hash, created_at = excluded.created_at, expires_at = excluded.expires_at`,
+         VALUES (@user_id, @token_hash, @created_at, @expires_at)`,
       )
       .run(row),
   take: (token_hash: string): boolean =>
@@ -64,7 +65,8 @@ const createRepository = (db: Db) => ({
 
 /**
  * A way back in for who has lost their password: a link, by mail or from an administrator, that counts once.
- * The second factor stays what it is.
+ * The second factor stays what it is. A link holds until the password is another: anybody may ask for one, which
+ * would end the one that its owner is about to use.
  */
 export function createPasswordReset(parts: PasswordResetParts) {
   const { db, clock, audit, users, passwords, limit, mail } = parts
@@ -72,7 +74,7 @@ export function createPasswordReset(parts: PasswordResetParts) {
   const make = (user: UserRow, lifetime_ms: number) => {
     const token = randomBytes(32).toString('base64url')
     const expires_at = new Date(clock.now() + lifetime_ms).toISOString()
-    resets.replace({ user_id: user.id, token_hash: sha256(token), created_at: clock.iso(), expires_at })
+    resets.insert({ user_id: user.id, token_hash: sha256(token), created_at: clock.iso(), expires_at })
     // In the fragment, which browsers keep to themselves: it reaches no log and no Referer.
     return { token, link: `${parts.public_url()}/reset-password#${token}`, expires_at }
   }
@@ -105,7 +107,7 @@ export function createPasswordReset(parts: PasswordResetParts) {
       limit.attempt(client.address)
       const user = users.findByEmail(email.trim().toLowerCase())
       if (user?.status !== 'active') return
-      const last = resets.find(user.id)?.created_at
+      const last = resets.newest(user.id)?.created_at
       // One that lies ahead was asked for under a clock that was wrong.
       if (last !== undefined && Math.abs(clock.now() - Date.parse(last)) < PAUSE_MS) return
       db.tx(() => {

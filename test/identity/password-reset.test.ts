@@ -65,6 +65,16 @@ describe('a forgotten password', () => {
     await open('forgot', { email: ADMIN.email })
     await expect.poll(() => mail.sent.length).toBe(2)
   })
+  it('has a link that holds although somebody else asks for one, and none of them once one was used', async () => {
+    await open('forgot', { email: ADMIN.email })
+    const token = await mailed()
+    people.fakes.clock.advance(61_000)
+    await open('forgot', { email: ADMIN.email })
+    await expect.poll(() => mail.sent.length).toBe(2)
+    const later = await mailed()
+    expect((await open('reset', { token, new_password: NEW })).status).toBe(200)
+    expect((await open('reset', { token: later, new_password: OTHER })).status).toBe(404)
+  })
   it('is sent also after one was asked for while the clock was far ahead', async () => {
     const right = people.fakes.clock.iso()
     people.fakes.clock.set('2036-01-01T00:00:00.000Z')
