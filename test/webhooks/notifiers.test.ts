@@ -44,8 +44,17 @@ describe('a message to', () => {
     const request = discord.request(notice, { url: 'https://discord.com/api/webhooks/x' }, now_s)
     expect(JSON.parse((request as { body: string }).body)).toMatchObject({
       allowed_mentions: { parse: [] },
-      embeds: [{ title: notice.title, color: 0xc0392b }],
+      embeds: [{ color: 0xc0392b }],
     })
+  })
+  it('Discord shows Markdown as text: no link leads elsewhere than it says', () => {
+    const text = 'Merge [our docs](https://evil.example/a_b) **now** <https://evil.example>'
+    const request = discord.request({ ...notice, text }, { url: 'https://discord.com/api/webhooks/x' }, now_s)
+    const [embed] = JSON.parse((request as { body: string }).body).embeds
+    expect(embed.title).toBe('shop: deployment \\#3 failed \\<here\\>')
+    expect(embed.description).toBe(
+      'Merge \\[our docs\\]\\(https://evil.example/a_b\\) \\*\\*now\\*\\* \\<https://evil.example\\>',
+    )
   })
   it('Telegram names the chat', () => {
     const config = { bot_token: '123456:ABCDEFGHIJ', chat_id: '@deployments' }

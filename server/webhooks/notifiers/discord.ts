@@ -9,6 +9,16 @@ const COLORS: Record<Severity, number> = {
   error: 0xc0392b,
 }
 
+/**
+ * Markdown stands as text: a commit message of a stranger could show a link that leads elsewhere than it says. Addresses
+ * stay whole, so that they can be followed.
+ */
+const plain = (text: string) =>
+  text.replace(
+    /(https?:\/\/[^\s<>()[\]]+)|[\\*_~`|[\]()<>#-]/g,
+    (mark, address?: string) => address ?? `\\${mark}`,
+  )
+
 export const discord = defineNotifier({
   name: 'discord',
   title: 'Discord',
@@ -20,8 +30,8 @@ export const discord = defineNotifier({
       allowed_mentions: { parse: [] },
       embeds: [
         {
-          title: title.slice(0, 256),
-          description: text.slice(0, 4000),
+          title: plain(title).slice(0, 256),
+          description: plain(text).slice(0, 4000),
           color: COLORS[severity],
           timestamp: created_at,
           ...(url ? { url } : {}),
