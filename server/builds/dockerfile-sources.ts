@@ -26,6 +26,8 @@ export interface DockerfileSources {
   mounts_openly: boolean
   /** Where a step mounts something under a name that older builders may remove from the server. */
   risky_mount?: string
+  /** Another platform than this machine's that a base image is taken for: nobody looked at the image of that one. */
+  foreign_platform?: string
   /** The image that reads the file in place of the engine. */
   frontend?: string
   /**
@@ -205,6 +207,24 @@ function isPartOfCache(flag: string): boolean {
   return may_be_cache && mountValues(flag, 'source', 'src').length > 0
 }
 
+/** As builders write the platform of this machine. */
+const SPELLINGS: Record<string, string> = {
+  amd64: 'amd64|x86_64|x86-64',
+  arm64: '(?:arm64|aarch64)(?:/v?8)?',
+}
+const OWN_PLATFORM = new RegExp(`^(?:linux|(?:linux/)?(?:${SPELLINGS[ARCHITECTURE] ?? ARCHITECTURE}))$`, 'i')
+
+/** Which other platform a flag of FROM asks for; without the value of a variable it is none. */
+function foreignPlatform(
+  flag: string,
+  textsOf: (word: string) => readonly string[] | undefined,
+): string | undefined {
+  const word = /^--platform=(.*)$/is.exec(flag)?.[1]
+  if (word === undefined) return undefined
+  const texts = textsOf(word)
+  return texts ? texts.find((text) => !/^$|\/$/.test(text) && !OWN_PLATFORM.test(text)) : word
+}
+
 type Found = Read & Words
 
 /** What instructions of these names and build arguments make of variables, all of it. */
@@ -257,6 +277,7 @@ export function dockerfileSources(
   const texts = new Set([text, withoutCacheMounts(text), held])
   const found = [...texts].map((one) => readText(one, escape, build_args))
   const risky_mount = found.map((one) => one.risky_mount).find((place) => place !== undefined)
+  const foreign_platform = found.map((one) => one.foreign_platform).find((name) => name !== undefined)
   const all = (key: 'addresses' | 'images' | 'unclear') => [...new Set(found.flatMap((one) => one[key]))]
   return {
     addresses: all('addresses'),
@@ -266,6 +287,7 @@ export function dockerfileSources(
     mounts_part_of_cache: found.some((one) => one.mounts_part_of_cache),
     mounts_openly: found[[...texts].indexOf(held)]!.mounts_openly,
     ...(risky_mount === undefined ? {} : { risky_mount }),
+    ...(foreign_platform === undefined ? {} : { foreign_platform }),
     ...(syntax ? { frontend: syntax } : {}),
     text,
   }
@@ -303,6 +325,8 @@ function readText(
   for (const { flags, words, ...where } of found) {
     if (where.name === 'FROM' && words[0]) image(words[0], where)
     for (const flag of flags) for (const word of imagesOfFlag(flag)) image(word, where)
+    if (where.name === 'FROM')
+      for (const flag of flags) sources.foreign_platform ??= foreignPlatform(flag, textsOf)
     sources.mounts_part_of_cache ||= flags.some(isPartOfCache)
     sources.mounts_openly ||= flags.some((flag) => isWritableMount(flag) && !isBelowOwnDev(flag, flags))
     for (const flag of flags) if (!OWN_MOUNTS.includes(flag)) sources.risky_mount ??= riskyMount(flag)

@@ -2,7 +2,7 @@ import { own } from '#server/kernel/own'
 import { hostAndPort, isOwnImage, registryHost } from '#server/kernel/image-reference'
 import { Fatal } from '#server/kernel/jobs/definition'
 import { type Engine, EngineError, type PullOptions } from '#server/platform/engine/engine'
-import { isNamed, repositoryOf } from '#server/platform/engine/images'
+import { isNamed, repositoryOf, taggedName } from '#server/platform/engine/images'
 import type { EgressFilter } from '#server/platform/host-rules/egress'
 import type { GuardedClient } from '#server/platform/outbound/client'
 import { OutboundError, type OutboundPolicy } from '#server/platform/outbound/outbound'
@@ -45,6 +45,8 @@ export interface CheckedDockerfile {
   text: string
   /** Whether it names an image, by whichever of its tags: only those were looked at. */
   names(image: string): boolean
+  /** Why an image that it names could not be looked at: a registry that shows it to the builder alone hides something. */
+  unseen(image: string): EngineError | undefined
 }
 /** What a check of a Dockerfile may need besides its text. */
 export interface SourceCheckOptions {
@@ -131,8 +133,16 @@ export function createSourceGuard({ engine, policy, client, egress, registryAuth
     })
   }
 
-  /** Looks at a base image before it is built on; fetches it where it is not here. */
-  async function checkBase(image: string, is_filtered: boolean, options: SourceCheckOptions): Promise<void> {
+  /**
+   * Looks at a base image before it is built on; fetches it where it is not here, since a registry may show the
+   * builder another one than whoever asks before. Answers why it could not be looked at: that it is named does not
+   * mean that the build uses it.
+   */
+  async function checkBase(
+    image: string,
+    is_filtered: boolean,
+    options: SourceCheckOptions,
+  ): Promise<EngineError | undefined> {
     if (isOwnImage(image))
       throw refused(
         `The Dockerfile uses an image below portreeve/, which belong to apps of this installation.`,
@@ -142,7 +152,7 @@ export function createSourceGuard({ engine, policy, client, egress, registryAuth
     await asFatal(() => policy.checkHost(name, port))
     await asFatal(() => admit(name, port, options.signal))
     // Nothing is built on it; the build says so where it is all that there is.
-    if (IS_NO_NAME.test(image)) return
+    if (IS_NO_NAME.test(image)) return undefined
     const here = await engine.findImage(image)
     if (here ? !isNamed(here, image) : MAY_BE_ID.test(image))
       throw refused(
@@ -152,15 +162,16 @@ export function createSourceGuard({ engine, policy, client, egress, registryAuth
     let found = here
     if (options.isWithheld(image)) {
       found = await openToAll(image, is_filtered, options)
-    } else if (!found && !is_filtered) {
-      await asFatal(() => checkRegistry(registryHost(image), options.signal))
-      found = await engine
+    } else if (!found) {
+      if (!is_filtered) await asFatal(() => checkRegistry(registryHost(image), options.signal))
+      const fetched = await engine
         .pullImage(image, { auth: registryAuth(image), onLog: options.onLog }, options.signal)
         .catch((error: unknown) => {
-          // The build says what is wrong with the name, if it uses it at all.
-          if (error instanceof EngineError && error.code !== 'aborted') return undefined
+          if (error instanceof EngineError && error.code !== 'aborted') return error
           throw error
         })
+      if (fetched instanceof EngineError) return fetched
+      found = fetched
     }
     if (found?.owner)
       throw refused(
@@ -172,6 +183,7 @@ export function createSourceGuard({ engine, policy, client, egress, registryAuth
         `The base image ${image} brings ONBUILD instructions, which are not run here.`,
         'Write what they do into the Dockerfile, and use a base image without them.',
       )
+    return undefined
   }
 
   async function checkMount(place: string, signal: AbortSignal): Promise<void> {
@@ -206,6 +218,11 @@ export function createSourceGuard({ engine, policy, client, egress, registryAuth
           'The Dockerfile mounts what its steps write to in a form that the engine of this server cannot hold to its place.',
           'Write it like RUN --mount=type=cache,target=/root/.npm, with the whole path and without quotes, variables or comments between; engines with runc from 1.2.8 and 1.3.3 on take any.',
         )
+      if (sources.foreign_platform !== undefined)
+        throw refused(
+          `The Dockerfile takes a base image for ${sources.foreign_platform.slice(0, 80)}, which is not the platform of this server.`,
+          'Remove --platform, or use --platform=$BUILDPLATFORM.',
+        )
       if (sources.is_overgrown)
         throw refused(
           'The Dockerfile has so many variables, stages, images or ports, or such long words, that the builder would work on them for minutes.',
@@ -222,9 +239,17 @@ export function createSourceGuard({ engine, policy, client, egress, registryAuth
           'Write the address out, or use COPY where it is a file.',
         )
       for (const address of addresses) await checkAddress(address, is_filtered, signal)
-      for (const image of images) if (image !== 'scratch') await checkBase(image, is_filtered, options)
+      const unseen = new Map<string, EngineError>()
+      for (const image of images.filter((name) => name !== 'scratch')) {
+        const reason = await checkBase(image, is_filtered, options)
+        if (reason) unseen.set(taggedName(image), reason)
+      }
       const named = new Set([...images, ...(frontend ? [frontend] : [])].map(repositoryOf))
-      return { text, names: (image) => named.has(repositoryOf(image)) }
+      return {
+        text,
+        names: (image) => named.has(repositoryOf(image)),
+        unseen: (image) => unseen.get(taggedName(image)),
+      }
     },
     async checkImage(reference: string, signal: AbortSignal): Promise<void> {
       if (isOwnImage(reference))

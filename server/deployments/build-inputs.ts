@@ -110,5 +110,6 @@ export async function checkedDockerfile(
 ): Promise<Required<Pick<BuildSpec, 'dockerfile' | 'mayUse'>>> {
   const isWithheld = (image: string) => context.ports.registryAuth(app, image) === 'withheld'
   const checked = await context.ports.checkDockerfile(text, { ...options, isWithheld })
-  return { dockerfile: checked.text, mayUse: (image) => !isWithheld(image) || checked.names(image) }
+  const mayUse = (image: string) => checked.unseen(image) ?? (!isWithheld(image) || checked.names(image))
+  return { dockerfile: checked.text, mayUse }
 }

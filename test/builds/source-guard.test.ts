@@ -40,6 +40,7 @@ function guard(filtered = false) {
       },
       async pullImage(name) {
         pulled.push(name)
+        if (name.startsWith('plain')) return image({ tags: [name] })
         if (!name.includes('triggering')) throw new EngineError('not_found', 'There is no such image.')
         return image({ triggers: ['ADD http://127.0.0.1/ /x'] })
       },
@@ -77,9 +78,27 @@ describe('a Dockerfile is refused, whatever keeps the engine besides', () => {
       await expect(check('FROM base:1', {}, f)).rejects.toMatchObject(refusal(/brings ONBUILD instructions/))
     },
   )
-  it('that starts from such an image, which is fetched first to be looked at', async () => {
-    await expect(check('FROM triggering:1')).rejects.toMatchObject(refusal(/brings ONBUILD/))
-    expect(pulled).toEqual(['triggering:1'])
+  it.each([false, true])(
+    'that starts from such an image, which is fetched first to be looked at (filter: %s)',
+    async (filtered) => {
+      for (const dockerfile of ['FROM triggering:1', 'FROM scratch\nCOPY --from=triggering:1 / /'])
+        await expect(check(dockerfile, {}, filtered)).rejects.toMatchObject(refusal(/brings ONBUILD/))
+      expect(pulled).toEqual(['triggering:1', 'triggering:1'])
+    },
+  )
+  it.each([
+    ['linux/riscv64', ''],
+    ['$P', 'ARG P=linux/riscv64\n'],
+    ['linux/${A}', 'ARG A=riscv64\n'],
+    ['$BUILDPLATFORM', 'ARG BUILDPLATFORM=windows/amd64\n'],
+    ['"linux/riscv64"', ''],
+  ])('that takes a base image for another platform, which nobody looks at: %s', async (platform, before) => {
+    await expect(check(`${before}FROM --platform=${platform} plain:1`)).rejects.toMatchObject(
+      refusal(/takes a base image for "?(?:linux\/riscv64|windows\/amd64)"?, which is not the platform/),
+    )
+    await expect(check(`${before}FROM --plat\\\nform=${platform} plain:1`)).rejects.toMatchObject(
+      refusal(/not the platform of this server/),
+    )
   })
   it('that starts from an image of an app, by its name, a name given later, or its id', async () => {
     await expect(check('FROM portreeve/app_1:2')).rejects.toMatchObject(refusal(/below portreeve\//))
@@ -198,6 +217,32 @@ it('a Dockerfile that may be built tells which images it names, by whichever tag
   ]
   expect(asked.map((image) => names(image))).toEqual([true, true, false, false])
 })
+
+it('a base image that could not be looked at is told by every name that the builder has for it', async () => {
+  const { unseen } = await check(
+    'FROM plain:1\nCOPY --from=absent / /\nCOPY --from=e.example/a:2 / /',
+    {},
+    true,
+  )
+  const asked = [
+    'docker.io/library/absent:latest',
+    'absent@sha256:1',
+    'e.example/a:2@sha256:1',
+    'absent:2',
+    'e.example/a',
+    'docker.io/library/plain:1',
+  ]
+  expect(asked.map((image) => unseen(image)?.code)).toEqual([
+    ...['not_found', 'not_found', 'not_found'],
+    ...[undefined, undefined, undefined],
+  ])
+})
+it.each(['$BUILDPLATFORM', '${TARGETPLATFORM}', `linux/\${TARGETARCH}`, 'linux'])(
+  'a base image for the platform of the server is built on: %s',
+  async (platform) => {
+    await expect(check(`FROM --platform=${platform} plain:1`)).resolves.toBeDefined()
+  },
+)
 
 describe('a registry', () => {
   const pull = (name: string, filtered = false) =>

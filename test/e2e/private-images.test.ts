@@ -1,3 +1,4 @@
+import { execFileSync } from 'node:child_process'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { docker, type Portreeve, startPortreeve } from '#test/support/portreeve'
 import { type Registry, REGISTRY_LOGIN, startRegistry } from '#test/support/registry'
@@ -71,6 +72,20 @@ describe('an image in a private registry', () => {
     })
     expect(deployment, JSON.stringify(deployment)).toMatchObject({ status: 'live', error: null })
     expect((await portreeve.visit('derived.apps.test', '/derived.txt')).body).toBe('derived\n')
+  })
+  it('is no base image where it brings instructions of its own, which nobody has read', async () => {
+    const made = 'ptr-test/published:1'
+    const dockerfile = `FROM ${image}\nONBUILD RUN echo canary-of-the-base && false`
+    execFileSync('/usr/bin/docker', ['build', '--quiet', '--tag', made, '-'], { input: dockerfile })
+    const triggering = registry.publish(made, 'team/triggering:1')
+    docker('rmi', made)
+    const { app, deployment } = await firstDeployment('triggered', { dockerfile: `FROM ${triggering}` })
+    expect(deployment).toMatchObject({
+      status: 'failed',
+      error: { code: 'dockerfile_refused', message: expect.stringContaining('brings ONBUILD instructions') },
+    })
+    const log = await portreeve.call('GET', `/api/apps/${app.id}/logs?type=build`)
+    expect(JSON.stringify(log.body)).not.toContain('canary-of-the-base')
   })
   it('that a build of another app made cannot be run by naming it or the beginning of its id', async () => {
     const { body } = await portreeve.call('GET', '/api/apps')

@@ -211,8 +211,8 @@ export interface BuildSpec {
    */
   mount_scope?: string
   limits: { cpus: number; memory_bytes: number; timeout_ms: number }
-  /** Whether the builder may use an image that it names; the build ends when it may not. */
-  mayUse?(image: string): boolean
+  /** Whether the builder may use an image that it names; the build ends when it may not, for this reason if there is one. */
+  mayUse?(image: string): boolean | EngineError
   onLog(line: BuildLogLine): void
 }
 export interface BuildLogLine {

@@ -36,6 +36,12 @@ export function repositoryOf(reference: string): string {
   return name.replace(/^(?:index\.)?docker\.io\//, '').replace(/^library\//, '')
 }
 
+/** An image as everybody calls it, by its tag: builders add the registry of all, and digests. */
+export function taggedName(reference: string): string {
+  const tag = /:[^/:]+$/.exec(reference.split('@')[0]!)?.[0]
+  return `${repositoryOf(reference)}${tag ?? ':latest'}`
+}
+
 /**
  * Whether an image of the engine really has this name: the engine also finds one by the beginning of its id,
  * whoever it belongs to.

@@ -30,22 +30,23 @@ const CHECK_MS = 250
 /** Images of apps; none may be built on another, whoever they belong to. */
 const OWN_IMAGE = /^(?:docker\.io\/)?portreeve\//
 
-const foreignImage = (cause?: unknown) =>
-  new EngineError(
-    'build_failed',
-    'The Dockerfile uses an image of an app of this installation.',
-    'Use a base image of a registry.',
-    { cause },
-  )
-const unnamedImage = (name: string, cause?: unknown) =>
-  new EngineError(
+/** Why the builder may not use an image that it names. */
+function refusalOf(name: string, spec: BuildSpec): EngineError | undefined {
+  if (OWN_IMAGE.test(name))
+    return new EngineError(
+      'build_failed',
+      'The Dockerfile uses an image of an app of this installation.',
+      'Use a base image of a registry.',
+    )
+  const answer = spec.mayUse?.(name) ?? true
+  if (answer === true) return undefined
+  if (answer !== false) return answer
+  return new EngineError(
     'build_failed',
     `The build uses ${name.slice(0, 200)}, which the Dockerfile does not name, from a registry whose login this commit may not use.`,
     'Use a base image without ONBUILD instructions, or approve the commit with secrets.',
-    { cause },
   )
-const refusedImage = (name: string, cause?: unknown) =>
-  OWN_IMAGE.test(name) ? foreignImage(cause) : unnamedImage(name, cause)
+}
 
 /** Where a build runs and how it is capped. */
 export interface BuildKitHost {
@@ -119,14 +120,13 @@ export async function buildWithBuildKit(
   const slot = beginCapped(cap, spec)
   const stop = new AbortController()
   let uncapped = false
-  let foreign: string | undefined
+  let refusal: EngineError | undefined
   const trace = createTraceReader(
     spec.cache_scope,
-    (line) => foreign === undefined && spec.onLog(line),
+    (line) => refusal === undefined && spec.onLog(line),
     (name) => {
-      if (foreign !== undefined || (!OWN_IMAGE.test(name) && (spec.mayUse?.(name) ?? true))) return
-      foreign = name
-      stop.abort()
+      refusal ??= refusalOf(name, spec)
+      if (refusal) stop.abort()
     },
   )
   const holes = watchHoles(signal, trace)
@@ -174,7 +174,7 @@ export async function buildWithBuildKit(
       failure ??= event.errorDetail?.message ?? event.error
     }
     trace.end()
-    if (foreign !== undefined) throw refusedImage(foreign)
+    if (refusal) throw refusal
     if (failure !== undefined || !image_id) {
       throw buildError({
         message: failure ?? 'the builder ended without an image',
@@ -188,7 +188,7 @@ export async function buildWithBuildKit(
     return image_id
   } catch (error) {
     trace.end()
-    if (foreign !== undefined) throw refusedImage(foreign, error)
+    if (refusal) throw refusal
     if (uncapped)
       throw new UncappedBuild('the steps of a build ran outside of the group that is limited', {
         ran_outside: true,
