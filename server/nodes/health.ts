@@ -62,7 +62,10 @@ export function checkMember(
   }
   const off_ms = Math.round(Math.abs(reading.clock_offset_ms))
   return {
-    engine: engineAnswers(reading.engine.version),
+    engine:
+      reading.in_cluster === false
+        ? { ok: false, message: 'The container engine answers, and is in the cluster no longer.' }
+        : engineAnswers(reading.engine.version),
     ...usage(reading),
     clock: {
       ok: off_ms <= CLOCK_MOST_MS,

@@ -18,6 +18,15 @@ const DECIDED: readonly ClusterError['code'][] = ['host_key', 'denied', 'not_roo
 const isDecided = (error: unknown): error is ClusterError =>
   error instanceof ClusterError && DECIDED.includes(error.code)
 
+/** A server that the cluster has lost, as after this one has lost its engine's data, or was restored elsewhere. */
+const LEFT_OUT =
+  'It is in the cluster of this server no longer: what runs there goes on, and nothing more can be started. Remove it, then add it again.'
+
+export const readingOf = ({ reading }: NodeRow): NodeReading | undefined =>
+  reading === null ? undefined : (JSON.parse(reading) as NodeReading)
+/** Whether the cluster has lost it. */
+export const isLeftOut = (row: NodeRow): boolean => readingOf(row)?.in_cluster === false
+
 /** Servers that are part of the cluster: how they are logged in to, and whether they answer. */
 export function createMembers(context: NodeContext, onChange: () => void) {
   const { db, clock, log, cluster, repository, ports } = context
@@ -35,6 +44,12 @@ export function createMembers(context: NodeContext, onChange: () => void) {
   const present = (): AddedRow[] =>
     repository.added().filter(({ joined_at, state }) => joined_at !== null && state !== 'failed')
 
+  /** What there is to say of a server by what it said; what was said of a removal stays. */
+  function faultOf({ last_error, state }: NodeRow, reading: NodeReading | undefined): Partial<NodeRow> {
+    if (state === 'removing') return {}
+    if (reading?.in_cluster === false) return { last_error: LEFT_OUT }
+    return reading && last_error === LEFT_OUT ? { last_error: null } : {}
+  }
   /** Notes whether a server answered, and tells when it is lost or back. */
   function note(id: string, reading: NodeReading | undefined): NodeRow | undefined {
     return db.tx(() => {
@@ -44,7 +59,7 @@ export function createMembers(context: NodeContext, onChange: () => void) {
       const silent_since = reading ? null : (row.silent_since ?? at)
       const is_lost = silent_since !== null && clock.now() - Date.parse(silent_since) >= LOST_AFTER_MS
       const seen = reading ? { reading: JSON.stringify(reading), last_seen_at: at } : {}
-      const change = { checked_at: at, silent_since, ...seen }
+      const change = { checked_at: at, silent_since, ...seen, ...faultOf(row, reading) }
       if (!reading && !is_lost) {
         repository.update({ ...row, ...change })
         return { ...row, ...change }

@@ -1,9 +1,9 @@
 import { totalmem } from 'node:os'
 import { Fatal } from '#server/kernel/jobs/definition'
-import type { NodeReading } from '#server/platform/cluster/cluster'
 import type { Instance } from '#server/platform/engine/engine'
 import type { PlaceRequest } from '#server/deployments/servers'
 import type { NodeContext } from './context.ts'
+import { isLeftOut, readingOf } from './members.ts'
 import { type AddedRow, isAdded, type NodeRow } from './repository.ts'
 import { type Candidate, chooseServer } from './scheduler.ts'
 
@@ -22,8 +22,8 @@ const promiseOf = ({ owner, node, limits }: Instance): Promised => ({
 })
 const sumOn = (promises: readonly Promised[], on: string | null): number =>
   promises.reduce((sum, { node_id, memory_bytes }) => sum + (node_id === on ? memory_bytes : 0), 0)
-const takesWork = ({ state, availability }: NodeRow): boolean =>
-  state === 'ready' && availability === 'active'
+const takesWork = (row: NodeRow): boolean =>
+  row.state === 'ready' && row.availability === 'active' && !isLeftOut(row)
 
 /** Which server a release goes to, and which apps have to leave theirs. */
 export function createMoving(context: NodeContext) {
@@ -60,6 +60,7 @@ export function createMoving(context: NodeContext) {
         `The server ${row.name}, which the app is pinned to, ${row.state === 'joining' ? 'is not ready' : 'does not answer'}.`,
         hint,
       )
+    if (isLeftOut(row)) throw new Fatal('node_unsuited', `${row.name}: ${row.last_error}`, hint)
     if (!takesWork(row))
       throw new Fatal(
         'node_unsuited',
@@ -95,8 +96,7 @@ export function createMoving(context: NodeContext) {
       const running = (await engine.instances({})).map(promiseOf)
       // Nothing is waited for from here on, so that of apps that are placed at once each counts with the others.
       const others = [...running, ...startingBeside(running)].filter((one) => one.app_id !== app_id)
-      const memoryOf = ({ reading }: AddedRow): number =>
-        reading === null ? 0 : (JSON.parse(reading) as NodeReading).memory_total_bytes
+      const memoryOf = (row: AddedRow): number => readingOf(row)?.memory_total_bytes ?? 0
       const candidates: Candidate[] = [
         ...open.map((row) => ({
           node_id: row.id,

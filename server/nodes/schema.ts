@@ -63,7 +63,7 @@ export const Node = v.pipe(
     ),
     last_error: described(
       v.nullable(v.string()),
-      'Why it could not be joined, or not be emptied for its removal; null while nothing is wrong.',
+      'Why it could not be joined, not be emptied for its removal, or takes no more work; null while nothing is wrong.',
     ),
     capacity: v.pipe(
       v.object({

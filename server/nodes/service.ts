@@ -10,7 +10,7 @@ import { readHost } from '#server/platform/host/reading'
 import { createNodeContext, type NodeOptions } from './context.ts'
 import { checkMember, checkNode } from './health.ts'
 import { createJoin } from './join.ts'
-import { createMembers } from './members.ts'
+import { createMembers, isLeftOut } from './members.ts'
 import { createMoving } from './moving.ts'
 import { createRelogin } from './relogin.ts'
 import { createRemoval } from './removal.ts'
@@ -144,10 +144,15 @@ export function createNodes(options: NodeOptions) {
       await look(own())
       await watchMembers()
     },
-    /** Whether every node answered when it was last asked. */
+    /** Whether every node answered when it was last asked, and can be given work. */
     check(): { ok: boolean; message?: string } {
       const { rows, total } = repository.list(['unreachable'], MOST_NAMED, 0)
-      if (total === 0) return { ok: true }
+      if (total === 0) {
+        const out = repository.added().filter(isLeftOut)
+        if (out.length === 0) return { ok: true }
+        const names = out.slice(0, MOST_NAMED).map(({ name }) => name)
+        return { ok: false, message: `These servers are in the cluster no longer: ${names.join(', ')}.` }
+      }
       const names = rows.map(({ name }) => name).join(', ')
       return {
         ok: false,

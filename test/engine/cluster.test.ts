@@ -267,8 +267,12 @@ describe.skipIf(!canStartEngine)('a cluster of two servers', () => {
       await poll(async () => (await fromManager(more.address!)) === 'more')
       await poll(async () => (await visit(there, 'http://more:8080/')) === 'more')
       await poll(async () => (await visit(more, 'http://api:8080/')) === 'api')
+      const token = async () => (await machines.manager.docker.swarmInspect()).JoinTokens?.Worker
+      const told = await token()
       await cluster.leave(further, never)
       cluster.use([member])
+      // Whoever has left knows how the others came in.
+      expect(await token()).not.toBe(told)
     } finally {
       await machine.close()
     }
@@ -382,7 +386,9 @@ describe.skipIf(!canStartEngine)('a cluster of two servers', () => {
     await cluster.join(member, never)
     cluster.use([member])
     await place('shop', 'api', NODE)
+    expect(await cluster.read(NODE)).toMatchObject({ in_cluster: true })
     await manager.docker.swarmLeave({ force: true })
+    expect(await cluster.read(NODE)).toMatchObject({ in_cluster: false })
     await cluster.leave(member, never, { is_given_up: true })
     cluster.use([])
     for (const { docker, inside } of [manager, worker]) {

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { createServices } from '#server/modules'
 import { createTestApi, type TestApi } from '#test/support/api'
-import { type AddedServer, joinServer, lose, nodeEvents } from './harness.ts'
+import { type AddedServer, joinServer, liveApp, lose, nodeEvents, nodesOf } from './harness.ts'
 
 let api: TestApi
 let server: AddedServer
@@ -48,6 +48,33 @@ describe('an added server', () => {
     api.fakes.cluster.setSilent(server.address, false)
     await api.services.nodes.watch()
     expect(nodeEvents(api)).toEqual(['joining', 'ready', 'unreachable', 'ready'])
+  })
+  it('that the cluster has lost keeps what it runs, gets nothing more, and says what to do', async () => {
+    const app_id = await liveApp(api)
+    expect(await nodesOf(api, app_id)).toEqual([server.id])
+    const { reading } = api.fakes.cluster.addServer(server.address, {}, { memory_total_bytes: 2 ** 45 })
+    reading.in_cluster = false
+    await api.services.nodes.watch()
+    await api.services.jobs.idle()
+    expect(await get(`/api/nodes/${server.id}`)).toMatchObject({
+      state: 'ready',
+      last_error: expect.stringContaining('Remove it, then add it again.'),
+    })
+    expect(await get(`/api/nodes/${server.id}/health`)).toMatchObject({
+      status: 'degraded',
+      checks: { engine: { ok: false }, reachability: { ok: true } },
+    })
+    expect((await get('/api/monitoring/health')).checks.nodes).toMatchObject({
+      ok: false,
+      message: 'These servers are in the cluster no longer: at-10.9.8.7.',
+    })
+    expect(await nodesOf(api, app_id)).toEqual([server.id])
+    await api.as('developer').post(`/api/apps/${app_id}/deploy`, {})
+    await api.services.jobs.idle()
+    expect(await nodesOf(api, app_id)).toEqual(['local'])
+    reading.in_cluster = true
+    await api.services.nodes.watch()
+    expect((await get(`/api/nodes/${server.id}`)).last_error).toBeNull()
   })
   it('tells how its disk, its memory and its clock are', async () => {
     const { reading } = api.fakes.cluster.addServer(server.address, {}, { disk_used_bytes: 49 * 1024 ** 3 })

@@ -86,6 +86,8 @@ export interface NodeReading {
   load_1m: number
   clock_offset_ms: number
   engine: { version: string; os: string; arch: string }
+  /** False for one that the cluster has lost, or this server with it: nothing more can be started there. */
+  in_cluster?: boolean
 }
 
 export type ClusterErrorCode = 'unreachable' | 'host_key' | 'denied' | 'not_root' | 'unsuited' | 'failed'

@@ -69,10 +69,15 @@ export function createCluster(
   }
   async function read(link: Link) {
     const session = await link.session()
-    const [facts, { version, os, arch }] = await Promise.all([askFacts(session), link.engine.version()])
+    const [facts, { version, os, arch }, in_cluster] = await Promise.all([
+      askFacts(session),
+      link.engine.version(),
+      membership.isIn(link),
+    ])
     return {
       ...parseReading(facts),
       engine: { version: engineWord(version), os: engineWord(os), arch: engineWord(arch) },
+      in_cluster,
     }
   }
 

@@ -117,6 +117,9 @@ export function createMembership(members: Members, installation: string) {
   }
 
   return {
+    /** Whether a member is one still; true where the engine of this server does not say. */
+    isIn: ({ connection, member }: Link): Promise<boolean> =>
+      swarm.has(connection, member.id).catch(() => true),
     async join(member: Member): Promise<void> {
       members.arrive(member.id)
       await withLink(member, join)
@@ -135,7 +138,10 @@ export function createMembership(members: Members, installation: string) {
         link.close()
       }
       const is_ours = await swarm.isOurs()
-      if (is_ours) await swarm.forget(member.id)
+      if (is_ours) {
+        await swarm.forget(member.id)
+        await swarm.changeToken()
+      }
       const others = members.list().filter((one) => one.member.id !== member.id)
       if (is_ours ? await swarm.isAlone() : others.length === 0) await dissolve()
       else await members.ensureHere()

@@ -24,6 +24,7 @@ interface SwarmNode {
   Spec: { Labels?: Record<string, string> | null } & Record<string, unknown>
 }
 interface SwarmSpec {
+  Version: { Index: number }
   Spec: { Labels?: Record<string, string> | null }
   JoinTokens: { Worker: string }
 }
@@ -80,6 +81,16 @@ export function createSwarm(manager: Connection, installation: string) {
       if (!state.is_member || !(await isManaged(await swarmState(manager)))) return false
       const known = (await nodes()).find(({ ID }) => ID === state.node_id)?.Spec.Labels?.[NODE]
       return known !== undefined && known !== node_id
+    },
+    /** Whether an engine is in the cluster as this member; one that is about to be again counts as that. */
+    async has(engine: Connection, node_id: string): Promise<boolean> {
+      const state = await swarmState(engine)
+      const known = await nodeOf(node_id)
+      return (
+        state.is_member &&
+        known.length > 0 &&
+        (state.node_id === '' || known.some(({ ID }) => ID === state.node_id))
+      )
     },
     /** @param kept_running whether live-restore was turned off for this, so that the end turns it on again. */
     async init(address: string, kept_running: boolean): Promise<void> {
@@ -154,6 +165,12 @@ export function createSwarm(manager: Connection, installation: string) {
           .catch((error: unknown) => {
             if (!isGone(error)) throw error
           })
+    },
+    /** Has nobody join by what one that has left was told. */
+    async changeToken(): Promise<void> {
+      const { Version, Spec } = await read()
+      const query = { version: Version.Index, rotateWorkerToken: true }
+      await manager.call({ method: 'POST', path: '/swarm/update', query, body: Spec })
     },
   }
 }
