@@ -1,12 +1,13 @@
 import { type Connection, createConnection } from '#server/platform/engine/connection'
 import { createDockerEngine } from '#server/platform/engine/docker'
 import { type Engine, EngineError, type Instance } from '#server/platform/engine/engine'
-import { formatAddress, overlaps, parseRange, type Range } from '#server/platform/engine/subnets'
+import { overlaps, parseRange, type Range } from '#server/platform/engine/subnets'
 import { createLabelScope } from '#server/platform/engine/labels'
-import { isOurRange, type NetworkInfo, subnetsOf } from '#server/platform/engine/networks'
+import type { NetworkInfo } from '#server/platform/engine/networks'
 import { parseAddress } from '#server/platform/outbound/addresses'
 import type { Dial } from '#server/platform/outbound/outbound'
 import { ClusterError, type Member } from './cluster.ts'
+import { subnetsSaid } from './said.ts'
 import { openSession, type Session } from './session.ts'
 
 const RETRY_MS = 3_000
@@ -124,11 +125,7 @@ export function createLink(options: LinkOptions): Link {
       })
       const taken = await options.takenRanges()
       const before = subnets?.join()
-      subnets = networks
-        .flatMap(subnetsOf)
-        .filter((range) => isOurRange(range) && !taken.some((other) => overlaps(range, other)))
-        .map(({ first, prefix }) => `${formatAddress(first)}/${prefix}`)
-        .sort()
+      subnets = subnetsSaid(networks, taken)
       return subnets.join() !== before
     },
     close() {

@@ -1,4 +1,6 @@
 import type { EngineEvent, Instance, InstanceStats } from '#server/platform/engine/engine'
+import { isOfProject, MOST_ELSEWHERE, type NetworkInfo, subnetsOf } from '#server/platform/engine/networks'
+import { formatAddress, overlaps, type Range } from '#server/platform/engine/subnets'
 
 /**
  * What the engine of a member says comes from another machine, which somebody may have taken over. What has another
@@ -28,6 +30,22 @@ const isInstance = (said: Instance): boolean =>
 /** Of what is said to run, what can. */
 export const instancesSaid = (said: readonly Instance[]): Instance[] =>
   said.filter(isInstance).slice(0, MOST_INSTANCES)
+
+/**
+ * Where networks of projects on a member are: never where one is elsewhere. Previews are not placed there, and whoever
+ * says that it has all networks would leave this server none for the next project.
+ */
+export const subnetsSaid = (networks: readonly NetworkInfo[], taken: readonly Range[]): string[] =>
+  [
+    ...new Set(
+      networks
+        .flatMap(subnetsOf)
+        .filter((range) => isOfProject(range) && !taken.some((other) => overlaps(range, other)))
+        .map(({ first, prefix }) => `${formatAddress(first)}/${prefix}`),
+    ),
+  ]
+    .slice(0, MOST_ELSEWHERE)
+    .sort()
 
 export const isEventSaid = ({ instance_id, at, exit_code }: EngineEvent): boolean =>
   isText(instance_id) && isTime(at) && (isLeftOut(exit_code) || Number.isInteger(exit_code))

@@ -23,12 +23,14 @@ const PROJECTS: Slots = { first: POOL.first, prefix: 22, count: 448 }
 /** 512 networks of previews, of 126 each: eleven apps may have more previews than there is room for projects. */
 const PREVIEWS: Slots = { first: parseAddress('10.207.0.0'), prefix: 25, count: 512 }
 
-/** Whether a range can be that of a network of ours. */
-export const isOurRange = (range: Range): boolean =>
+/** Whether a range can be that of a network of a project. */
+export const isOfProject = (range: Range): boolean =>
   Number.isInteger(range.first) &&
-  Number.isInteger(range.prefix) &&
-  range.prefix >= PROJECTS.prefix &&
-  overlaps(range, POOL)
+  range.prefix === PROJECTS.prefix &&
+  overlaps(range, POOL) &&
+  range.first < PREVIEWS.first
+/** A single other server has no more of them: the rest is for this one and for others. */
+export const MOST_ELSEWHERE = PROJECTS.count / 2
 
 export interface NetworkInfo {
   Id: string
