@@ -10,6 +10,7 @@ import type { ComposeService } from './model.ts'
 import { readMounts } from './mounts.ts'
 import { readPorts } from './ports.ts'
 import { readSharedMounts } from './shared-files.ts'
+import { settleFiles } from './written-files.ts'
 import {
   readBoolean,
   readBytes,
@@ -40,6 +41,8 @@ export function readService(context: ServiceContext, fields: Fields) {
   // What `extends` brings is not known, and that it is refused is said already.
   if (image === null && build === null && !fields.extends) issues.add(path, 'needs image or build.')
   const grace = readDuration(issues, fields.stop_grace_period, at(path, 'stop_grace_period'))
+  const mounts = [...readMounts(context, fields, path, build), ...readSharedMounts(context, fields, path)]
+  const read_only = readBoolean(issues, fields.read_only, at(path, 'read_only')) ?? false
   const service: ComposeService = {
     name,
     image,
@@ -49,8 +52,7 @@ export function readService(context: ServiceContext, fields: Fields) {
     environment: readEnvironment(context, fields, path),
     user: text('user') || null,
     working_dir: text('working_dir') || null,
-    read_only: readBoolean(issues, fields.read_only, at(path, 'read_only')) ?? false,
-    mounts: [...readMounts(context, fields, path, build), ...readSharedMounts(context, fields, path)],
+    ...settleFiles(context, { mounts, read_only }, path),
     ...readPorts(context, fields, path),
     health_path: readHealthPath(context, fields, path),
     aliases: readAliases(context, fields, path),

@@ -486,6 +486,34 @@ services:
     expect(refusedPaths(`tmpfs: ["${target}"]`)).toEqual([])
   })
 
+  it('leave files that are put there before the start to be seen, and say so', () => {
+    const text = `
+services:
+  web:
+    image: a
+    read_only: true
+    tmpfs: [/run/, /tmp]
+    secrets: [token]
+  api: { image: a, read_only: true, tmpfs: /run, volumes: ["data:/data"] }
+  job: { image: a, read_only: true, volumes: ["data:/data"], configs: [{ source: page, target: /data/page }] }
+volumes: { data: }
+configs: { page: { content: text } }
+secrets: { token: { environment: TOKEN } }`
+    const { services, ignored } = parseCompose(text, { variables: { TOKEN: 't' }, strict: true })
+    const kinds = Object.fromEntries(
+      services.map(({ name, mounts, read_only }) => [
+        name,
+        [read_only, mounts.map(({ kind, path }) => `${kind} ${path}`)],
+      ]),
+    )
+    expect(kinds).toEqual({
+      web: [false, ['tmpfs /tmp', 'file /run/secrets/token']],
+      api: [true, ['volume /data', 'tmpfs /run']],
+      job: [true, ['volume /data', 'file /data/page']],
+    })
+    expect(ignored.map(({ path }) => path)).toEqual(['services.web.tmpfs', 'services.web.read_only'])
+  })
+
   it('put configs and secrets where the file says', () => {
     const text = `
 services:
