@@ -112,6 +112,12 @@ describe('a user cannot make the engine connect to the inside', () => {
     expect(trap.caught()).toBe(0)
   })
 
+  it('which is told of what was added, and not of the base image', async () => {
+    const dockerfile = `FROM ${BUSYBOX_IMAGE}\nADD http://${hostOf(redirecting)}/ /x`
+    const { deployment } = await deployed('told', { dockerfile })
+    expect(deployment.error.message).toContain(`adds something from 127.0.0.1:${trap.port}`)
+  })
+
   it.each(['1', '0'])('by anything that Portreeve does not see, with the builder %s', async (buildkit) => {
     const at = `127.0.0.1:${trap.port}`
     for (const dockerfile of [

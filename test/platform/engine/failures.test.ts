@@ -76,6 +76,16 @@ const ROWS: [string, string, string | RegExp, object?][] = [
     /^The base image node:22-slim is not on this server, and its registry cannot be reached\.$/,
   ],
   [
+    'failed to load cache key: Get "http://127.0.0.1:8080/x": dial tcp 127.0.0.1:8080: connect: connection refused',
+    'build_failed',
+    'The Dockerfile adds something from 127.0.0.1:8080, which the container engine cannot reach.',
+  ],
+  [
+    'ADD failed: Get "https://files.example:1/x": dial tcp 93.184.216.34:1: i/o timeout',
+    'build_failed',
+    'The Dockerfile adds something from files.example:1, which the container engine cannot reach.',
+  ],
+  [
     'failed to solve with frontend gateway.v0: docker.io/docker/dockerfile:1: not found',
     'image_not_found',
     /^The `# syntax=docker\/dockerfile:1` line/,

@@ -54,6 +54,7 @@ function explained(text: string, evidence: BuildEvidence): EngineError {
   return (
     secretError(text, cause) ??
     syntaxLineError(text, evidence, cause) ??
+    addError(text, cause) ??
     imageError(text, evidence, cause) ??
     copyError(text, evidence, cause) ??
     otherError(text, cause)
@@ -143,6 +144,19 @@ function syntaxLineError(text: string, { dockerfile }: BuildEvidence, cause: Err
     'image_not_found',
     `The \`# syntax=${clampMessage(frontend, 80)}\` line of the Dockerfile needs an image that cannot be fetched from its registry.`,
     'Remove the `# syntax=` line: the engine reads usual Dockerfiles without it.',
+    { cause },
+  )
+}
+
+/** Something that `ADD` fetches, by itself or by where it redirects to: registries are asked below /v2/. */
+function addError(text: string, cause: Error): EngineError | undefined {
+  const [, host, path = ''] =
+    /(?:^|failed to load cache key: |ADD failed: )Get "?https?:\/\/([^/"\s]+)([^"\s]*)/i.exec(text) ?? []
+  if (host === undefined || path.startsWith('/v2/')) return undefined
+  return new EngineError(
+    'build_failed',
+    `The Dockerfile adds something from ${clampMessage(host, 120)}, which the container engine cannot reach.`,
+    'An address that is not public is refused, also where a public one redirects to it. Fetch it in a step with RUN curl, or copy the file into the repository.',
     { cause },
   )
 }
