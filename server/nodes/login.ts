@@ -2,6 +2,7 @@ import { ApiError, invalid } from '#server/kernel/errors'
 import type { Verdict } from '#server/kernel/jobs/definition'
 import { classifyAddress, isSameAddress } from '#server/platform/outbound/addresses'
 import { ClusterError, type NodeFacts } from '#server/platform/cluster/cluster'
+import { EngineError } from '#server/platform/engine/engine'
 import { unsuitedBy } from './checks.ts'
 
 /** The field of the request that a failure is about. */
@@ -72,6 +73,14 @@ export function clusterVerdict(error: unknown): Verdict {
     }
   if (error instanceof ApiError)
     return { kind: 'user', code: 'node_unsuited', message: error.message, hint: null, log: [] }
+  if (error instanceof EngineError)
+    return {
+      kind: 'system',
+      code: 'node_failed',
+      message: error.message,
+      hint: 'Look at the engine of that server, and at the one of this server, then try again.',
+      log: [],
+    }
   return {
     kind: 'system',
     code: 'internal',

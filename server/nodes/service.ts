@@ -111,12 +111,15 @@ export function createNodes(options: NodeOptions) {
     jobs: [join.job, removal.job],
     /** Asks members often, where there are any. */
     start(): void {
-      timer = setInterval(() => {
+      const watch = () => {
         if (repository.added().length > 0)
           void watchMembers().catch((error: unknown) =>
             context.log.warn('The servers cannot be watched', { error }),
           )
-      }, WATCH_MS)
+      }
+      // What is known of them may be of another machine, that this one was restored from.
+      watch()
+      timer = setInterval(watch, WATCH_MS)
       timer.unref()
     },
     stop: () => clearInterval(timer),
