@@ -14,7 +14,7 @@ import { checked } from './forges/checked.ts'
 import { type ForgeEvent, other, type PushEvent, type ReadHeader } from './forges/forge.ts'
 import { findForge } from './forges/forges.ts'
 import { CONTENTS_KEPT, FORGOTTEN, keptContent } from './kept-content.ts'
-import { hasSkipMarker, refusePush, touchesNothing } from './push-rules.ts'
+import { deployedBy, hasSkipMarker, movesOf, touchesNothing } from './push-rules.ts'
 import { createReader } from './read-apart.ts'
 import type { WebhookRepository, WebhookRow } from './repository.ts'
 import { type PreviewPorts, showPullRequest } from './pull-requests.ts'
@@ -185,13 +185,15 @@ export function createInbound({ db, clock, secrets, webhooks, deliveries, ports 
     const deployed: string[] = []
     for (const app of apps) {
       const refuse = (refusal: string) => reasons.push(own ? refusal : `${app.name}: ${refusal}`)
-      const is_shown = event.ref === 'branch' && event.sha !== null && !hasSkipMarker(event.message)
-      if (is_shown)
-        attempt(() => deployed.push(...ports.previews.pushed(app.id, event.name, event.sha!)), refuse)
-      const refusal = refusePush(event, app, untouched.has(app.id))
-      const commit = { branch: event.name, commit: event.sha ?? undefined }
-      if (refusal) refuse(refusal)
-      else attempt(() => deployed.push(ports.deploy(app.id, 'push', commit)), refuse)
+      for (const { ref, name, sha, message } of movesOf(event))
+        if (ref === 'branch' && sha !== null && !hasSkipMarker(message))
+          attempt(() => deployed.push(...ports.previews.pushed(app.id, name, sha)), refuse)
+      const found = deployedBy(event, app, untouched.has(app.id))
+      if (typeof found === 'string') refuse(found)
+      else {
+        const commit = { branch: found.name, commit: found.sha ?? undefined }
+        attempt(() => deployed.push(ports.deploy(app.id, 'push', commit)), refuse)
+      }
     }
     return { deployed, reason: reasons.length > 0 ? reasons.join(' ') : null }
   }

@@ -63,10 +63,31 @@ export function touchesNothing({ changed }: PushEvent, patterns: readonly string
   return !isWatched(changed, patterns)
 }
 
+/** What a push moved, each as a push of its own. */
+export const movesOf = ({ others = [], ...event }: PushEvent): PushEvent[] => [
+  event,
+  ...others.map((one) => ({ ...event, ...one })),
+]
+
+/** Some forges do not say which branch is the default: then it is the one that was found out before. */
+const branchOf = (push: PushEvent, target: Pick<PushTarget, 'branch' | 'last_branch'>): string | null =>
+  target.branch ?? push.default_branch ?? target.last_branch
+
 /**
- * Why a push does not deploy an app, as a sentence; undefined when it does.
+ * The part of a push that deploys an app; or why none does, as a sentence.
  * @param touches_nothing whether it changed nothing of what is watched: of many apps that takes long to find out.
  */
+export function deployedBy(
+  push: PushEvent,
+  target: Omit<PushTarget, 'watch_paths'>,
+  touches_nothing: boolean,
+): PushEvent | string {
+  const moves = movesOf(push)
+  const own = moves.find(({ ref, name }) => ref === 'branch' && name === branchOf(push, target)) ?? moves[0]!
+  return refusePush(own, target, touches_nothing) ?? own
+}
+
+/** Why a push does not deploy an app, as a sentence; undefined when it does. */
 export function refusePush(
   push: PushEvent,
   target: Omit<PushTarget, 'watch_paths'>,
@@ -74,8 +95,7 @@ export function refusePush(
 ): string | undefined {
   if (push.ref === 'tag') return 'Tags are not deployed.'
   if (push.sha === null) return `The branch ${push.name} was deleted.`
-  // Some forges do not say which branch is the default: then it is the one that was found out before.
-  const branch = target.branch ?? push.default_branch ?? target.last_branch
+  const branch = branchOf(push, target)
   if (branch === null)
     return `Whether ${push.name} is the default branch is not known. Set the branch of the app, or deploy it once.`
   if (branch !== push.name) return `The push is to ${push.name}; the app is deployed from ${branch}.`

@@ -428,3 +428,51 @@ it('the address of a deploy hook is kept for no repeated request: it is itself t
   expect([first.status, first.body.data.url]).toEqual([201, expect.stringMatching(/deploy\/[\w-]{32}$/)])
   expect((await ask()).status).toBe(409)
 })
+
+describe('a push of Bitbucket, which tells of all that a push moved at once', () => {
+  const SHA = 'a'.repeat(40)
+  const moved = (type: string, name: string, hash: string | null = SHA) => ({
+    old: { type, name },
+    new: hash === null ? null : { type, name, target: { hash, message: 'Mend it' } },
+  })
+  const pushed = async (hook: { url: string; secret: string }, changes: object[]) => {
+    const repository = {
+      full_name: 'team/shop',
+      links: { html: { href: SHOP_URL } },
+      mainbranch: { name: 'main' },
+    }
+    const raw = JSON.stringify({ repository, push: { changes } })
+    const { body } = await api.request('POST', pathOf(hook.url), {
+      raw,
+      headers: {
+        'content-type': 'application/json',
+        'x-event-key': 'repo:push',
+        'x-request-uuid': `push-${++deliveries}`,
+        'x-hub-signature': `sha256=${createHmac('sha256', hook.secret).update(raw).digest('hex')}`,
+      },
+    })
+    return body.data
+  }
+  const made = () => create({ kind: 'git', provider: 'bitbucket', app_id })
+
+  it.each([
+    ['with a tag, as git push --follow-tags sends it', [moved('branch', 'main'), moved('tag', 'v1.0.0')]],
+    ['with a tag before it', [moved('tag', 'v1.0.0'), moved('branch', 'main')]],
+    ['with another branch', [moved('branch', 'main'), moved('branch', 'dev', 'b'.repeat(40))]],
+    ['with a branch that was deleted', [moved('branch', 'old', null), moved('branch', 'main')]],
+    ['with a branch of a name that git does not know', [moved('branch', '-x'), moved('branch', 'main')]],
+  ])('deploys the branch of the app %s', async (_, changes) => {
+    const { outcome, deployment_ids } = await pushed(await made(), changes)
+    expect([outcome, deployment_ids.length]).toEqual(['deployed', 1])
+    const { body } = await api.as('viewer').get(`/api/deployments/${deployment_ids[0]}`)
+    expect(body.data.trigger).toBe('push')
+  })
+  it('deploys nothing where the branch of the app is not among them, and says why', async () => {
+    const { outcome, reason } = await pushed(await made(), [moved('tag', 'v1'), moved('branch', 'dev')])
+    expect([outcome, reason]).toEqual(['ignored', 'Tags are not deployed.'])
+  })
+  it('tells that the branch of the app was deleted, whatever else was moved', async () => {
+    const { reason } = await pushed(await made(), [moved('tag', 'v1'), moved('branch', 'main', null)])
+    expect(reason).toBe('The branch main was deleted.')
+  })
+})

@@ -10,6 +10,7 @@ import {
   webUrl,
   type Forge,
   type ForgeEvent,
+  type MovedRef,
   type PullRequestApi,
 } from './forge.ts'
 
@@ -61,16 +62,18 @@ function parsePush(payload: unknown): ForgeEvent {
   const told = shaped(Push, payload)
   if (!told) return unreadable('push')
   const { repository, push } = told
-  // One push may move several branches; the last change that leaves a branch is what is deployed.
-  const change = push.changes.findLast(({ new: after }) => after !== null) ?? push.changes.at(-1)
-  const place = change?.new ?? change?.old
-  if (!change || !place) return other('The push changed no branch or tag.')
+  const moved = push.changes.flatMap(({ new: after, old: before }): MovedRef[] => {
+    const place = after ?? before
+    if (!place) return []
+    const ref = place.type === 'tag' ? 'tag' : 'branch'
+    return [{ ref, name: place.name, sha: after?.target.hash ?? null, message: after?.target.message ?? '' }]
+  })
+  const [first, ...others] = moved
+  if (!first) return other('The push changed no branch or tag.')
   return {
     kind: 'push',
-    ref: place.type === 'tag' ? 'tag' : 'branch',
-    name: place.name,
-    sha: change.new?.target.hash ?? null,
-    message: change.new?.target.message ?? '',
+    ...first,
+    ...(others.length > 0 ? { others } : {}),
     changed: undefined,
     default_branch: repository.mainbranch?.name,
     repository: addressesOf(repository),

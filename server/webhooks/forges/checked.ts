@@ -1,9 +1,12 @@
 import * as v from 'valibot'
 import { BranchName } from '#server/platform/git/branch-name'
-import { other, type ForgeEvent, type PullRequestEvent, type PushEvent } from './forge.ts'
+import { other, type ForgeEvent, type MovedRef, type PullRequestEvent, type PushEvent } from './forge.ts'
 
 const COMMIT = /^(?:[0-9a-f]{7,40}|[0-9a-f]{64})$/
 const LONGEST_MESSAGE = 65_536
+/** Branches and tags of one push, and the part of their messages in which a marker is looked for. */
+const MOST_REFS = 20
+const LONGEST_OF_OTHER = 300
 const LONGEST_TITLE = 200
 const LONGEST_ADDRESS = 2048
 /** More files than this are taken for all of them: whoever watches some is deployed rather than forgotten. */
@@ -20,13 +23,26 @@ const addresses = (told: readonly string[]) => told.filter(({ length }) => lengt
 const isShort = (files: readonly string[]) =>
   files.length <= MOST_FILES && files.reduce((sum, { length }) => sum + length, 0) <= LONGEST_LIST
 
-function checkedPush(event: PushEvent): ForgeEvent {
-  const { name, sha, message, changed, default_branch, repository } = event
-  if (!isBranch(name)) return other(NO_BRANCH)
-  if (sha !== null && !COMMIT.test(sha)) return other('The push names no commit.')
+/** Why git could not be asked for what a push moved; undefined when it could. */
+function unknownRef({ name, sha }: MovedRef): string | undefined {
+  if (!isBranch(name)) return NO_BRANCH
+  return sha !== null && !COMMIT.test(sha) ? 'The push names no commit.' : undefined
+}
+
+function checkedPush({ others = [], ...event }: PushEvent): ForgeEvent {
+  const { changed, default_branch, repository } = event
+  const { ref, name, sha, message } = event
+  const moved = [{ ref, name, sha, message }, ...others]
+  const [first, ...rest] = moved.filter((one) => unknownRef(one) === undefined)
+  if (!first) return other(unknownRef(moved[0]!)!)
+  const known_others = rest
+    .slice(0, MOST_REFS)
+    .map((one) => ({ ...one, message: one.message.slice(0, LONGEST_OF_OTHER) }))
   return {
     ...event,
-    message: message.slice(0, LONGEST_MESSAGE),
+    ...first,
+    message: first.message.slice(0, LONGEST_MESSAGE),
+    ...(known_others.length > 0 ? { others: known_others } : {}),
     changed: changed && isShort(changed) ? changed : undefined,
     default_branch: known(default_branch),
     repository: addresses(repository),

@@ -11,8 +11,8 @@ export type ForgeEvent =
   /** An event that starts nothing; `reason` says why, as a sentence. */
   | { kind: 'other'; reason: string }
 
-export interface PushEvent {
-  kind: 'push'
+/** A branch or tag that a push made, moved or deleted. */
+export interface MovedRef {
   ref: 'branch' | 'tag'
   /** Name of the branch or tag, without `refs/heads/`. */
   name: string
@@ -20,6 +20,12 @@ export interface PushEvent {
   sha: string | null
   /** Message of that commit, for skip markers. */
   message: string
+}
+
+export interface PushEvent extends MovedRef {
+  kind: 'push'
+  /** What the same push moved beside that, where the forge tells of a push once: a branch and a tag, say. */
+  others?: MovedRef[]
   /** Files that the push touches; undefined when the forge does not tell all of them. */
   changed: string[] | undefined
   /** Branch that the forge shows first; undefined when it does not tell. */
