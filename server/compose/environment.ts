@@ -1,8 +1,9 @@
 import { posix } from 'node:path'
 import type { ServiceContext } from './context.ts'
-import { parseDotenv } from '#server/kernel/dotenv'
+import { type DotenvRules, parseDotenv } from '#server/kernel/dotenv'
 import { own } from '#server/kernel/own'
-import { at, type Fields, isFields } from './issues.ts'
+import { interpolate } from './interpolate.ts'
+import { at, type Fields, isFields, Issues } from './issues.ts'
 import { inCheckout } from './repository-path.ts'
 import { readBoolean, readPairs, readText } from './values.ts'
 
@@ -25,16 +26,44 @@ const COST_OF_ONE = 32
 /** As many as an app may have, and as much as a compose file may have. */
 const MOST_IN_FILE = 2000
 const LONGEST_FILE = 256 * 1024
+/** The same with what its values name of one another: each may be twice the one before. */
+const LONGEST_WHOLE = 4 * LONGEST_FILE
+
+interface Surroundings {
+  /** What the file's own variables go before; or after, where the app changes them as it does those of `.env`. */
+  variables: Readonly<Record<string, string>>
+  changes_file: boolean
+}
+
+/** Compose reads a `#` behind a space alone as a comment, and puts variables in where no single quotes are. */
+function composeRules({ variables, changes_file }: Surroundings): DotenvRules {
+  const all: Record<string, string> = Object.assign(Object.create(null), variables)
+  return {
+    comment: /(?:^|\s)#/,
+    most_characters: LONGEST_WHOLE,
+    expand(value) {
+      const issues = new Issues()
+      const { tree } = interpolate(value, { variables: all, issues, strict: false })
+      // A dollar that begins no variable is one: that of a hash, say.
+      return issues.found.length > 0 ? value : String(tree)
+    },
+    note(key, value) {
+      if (!changes_file || !Object.hasOwn(variables, key)) all[key] = value
+    },
+  }
+}
 
 /** Variables of a file in the format of dotenv. Each text is read once, however often it is named. */
 export function readDotenvFile(
   { issues, dotenv }: Pick<ServiceContext, 'issues' | 'dotenv'>,
   text: string,
   path: string,
+  surroundings: Surroundings,
 ): Readonly<Record<string, string>> {
   const known = dotenv.get(text)
   if (known) return known
-  const found = text.length > LONGEST_FILE ? undefined : parseDotenv(text, MOST_IN_FILE)
+  const found =
+    text.length > LONGEST_FILE ? undefined : parseDotenv(text, MOST_IN_FILE, composeRules(surroundings))
   if (!found) issues.add(path, `has more than ${MOST_IN_FILE} variables or ${LONGEST_FILE / 1024} KiB.`)
   dotenv.set(text, found ?? {})
   return found ?? {}
@@ -90,7 +119,8 @@ function readEnvFiles(context: ServiceContext, value: unknown, path: string): Ma
     // The app's variables are those of `.env` beside the compose file, changed: wherever its values
     // are read.
     const changed = inside === inCheckout(context.directory, '.env') ? context.variables : {}
-    for (const [key, one] of Object.entries(readDotenvFile(context, text ?? '', here)))
+    const surroundings = { variables: context.variables, changes_file: false }
+    for (const [key, one] of Object.entries(readDotenvFile(context, text ?? '', here, surroundings)))
       if (!set(key, own(changed, key) ?? one)) return all
   }
   return all

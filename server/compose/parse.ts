@@ -62,7 +62,9 @@ export function parseCompose(text: string, options: ComposeOptions = {}): Compos
   const files = options.files && filesWithin(options.files, room)
   const beside = files?.read(directory === '.' ? '.env' : `${directory}/.env`)
   const dotenv = new Map<string, Readonly<Record<string, string>>>()
-  const variables = { ...readDotenvFile({ issues, dotenv }, beside ?? '', '.env'), ...options.variables }
+  const set = options.variables ?? {}
+  const surroundings = { variables: set, changes_file: true }
+  const variables = { ...readDotenvFile({ issues, dotenv }, beside ?? '', '.env', surroundings), ...set }
   // Compose sets these itself.
   const own_names = { PWD: '.', COMPOSE_PROJECT_NAME: options.name ?? 'app' }
   const given = { ...own_names, ...variables }
@@ -73,7 +75,7 @@ export function parseCompose(text: string, options: ComposeOptions = {}): Compos
   inspect(file, FEATURES, '', issues, found)
   const source = {
     ...{ issues, files, directory, variables, strict, found, holdsData, dotenv, room },
-    own_variables: options.variables ?? {},
+    own_variables: set,
     ask: (name: string, path: string, required: boolean) => noteUse(uses, { name, path, required }),
   }
   const { services, left_out } = readServices(

@@ -39,7 +39,8 @@ Nothing of the server is mounted. What stands before the colon of a mount means:
 | any other path of the server, \`docker.sock\`, a path outside of the repository | Refused. |
 
 An \`env_file\` is a file of the repository. The app's variables win over those of \`.env\` beside the compose file here as
-well; other files are read as they are. One called \`.env\`, \`*.env\` or \`.env.*\` that the repository leaves out gives the service all of
+well; other files are read as they are. As with Compose, values name other variables (\`URL=http://\${HOST}\`) where no single
+quotes are, and a comment begins with a space. One called \`.env\`, \`*.env\` or \`.env.*\` that the repository leaves out gives the service all of
 the app's variables in its place, secrets among them, as the file would that people write by hand; the plan and the log say so. Those called
 \`SERVICE_PASSWORD_…\` and the like and \`COMPOSE_…\` are for the compose file itself: a service that needs one names it under \`environment\`.
 A file with \`required: false\` gives nothing; so a service that must not see the others' secrets names its own under \`environment\`.

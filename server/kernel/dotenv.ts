@@ -25,19 +25,34 @@ function at(pattern: RegExp, text: string, place: number): RegExpExecArray | nul
   return pattern.exec(text)
 }
 
+/** How another program than the package `dotenv` reads values. */
+export interface DotenvRules {
+  /** What begins a comment behind a value without quotes. */
+  comment: RegExp
+  /** Puts variables into a value; what stands in single quotes or backticks is as it is. */
+  expand(value: string): string
+  /** Tells of a variable that those of the lines after it may name. */
+  note(key: string, value: string): void
+  /** Characters that all values together may have, as they may name one another. */
+  most_characters: number
+}
+
 /**
  * The value that begins at a place, as the package `dotenv` reads it, so that it is what a developer's own program gets.
  * The package itself takes U+2028 for the end of a line in some places and not in others: of a megabyte with a quote
  * behind each of them its time is the square.
  */
-function valueAt(text: string, from: number): string {
+function valueAt(text: string, from: number, rules?: DotenvRules): string {
   const quoted = at(QUOTED, text, from)?.[1]
-  const [plain = ''] = quoted === undefined ? at(REST_OF_LINE, text, from)![0].split('#', 1) : []
+  const comment = rules?.comment ?? '#'
+  const [plain = ''] = quoted === undefined ? at(REST_OF_LINE, text, from)![0].split(comment, 1) : []
   const value = (quoted ?? plain).trim()
   const [quote = ''] = value
   const is_quoted = value.length > 1 && /["'`]/.test(quote) && value.endsWith(quote)
   const inner = is_quoted ? value.slice(1, -1) : value
-  return quote === '"' ? inner.replaceAll('\\n', '\n').replaceAll('\\r', '\r') : inner
+  const whole = quote === '"' ? inner.replaceAll('\\n', '\n').replaceAll('\\r', '\r') : inner
+  const is_literal = is_quoted && quote !== '"'
+  return rules && !is_literal && whole.includes('$') ? rules.expand(whole) : whole
 }
 
 /**
@@ -74,21 +89,30 @@ export function readDotenv(
 
 /**
  * The variables of a dotenv text, as a developer's own program gets them: what is no assignment is
- * passed over, and of a name's values the last one counts. Undefined for more than `most` of them.
+ * passed over, and of a name's values the last one counts. Undefined for more than `most` of them, or for more
+ * characters than the rules allow.
  */
 export function parseDotenv(
   source: string,
   most = Number.POSITIVE_INFINITY,
+  rules?: DotenvRules,
 ): Record<string, string> | undefined {
   const text = source.replace(/^\uFEFF/, '').replace(/\r\n?/g, '\n')
   const found = new Map<string, string>()
+  let characters = 0
   for (let [place, count] = [0, 0]; place < text.length; ) {
     const skipped = at(EMPTY_LINES, text, place) ?? at(SKIPPED, text, place)
     const assigned = skipped ? undefined : at(ASSIGNED, text, place)
     const from = place + (skipped ?? assigned ?? [''])[0].length
     const end = skipped ? from : endOf(text, assigned ? from : place)
     if (assigned && ++count > most) return undefined
-    if (assigned) found.set(assigned[1]!, valueAt(text, from))
+    if (assigned) {
+      const value = valueAt(text, from, rules)
+      characters += value.length
+      if (rules && characters > rules.most_characters) return undefined
+      found.set(assigned[1]!, value)
+      rules?.note(assigned[1]!, value)
+    }
     place = end
   }
   return Object.fromEntries(found)

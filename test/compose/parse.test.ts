@@ -149,6 +149,44 @@ secrets: { key: { environment: SERVICE_HEX_KEY } }
     expect(one('env_file: other.env', options).environment).toEqual({ URL: 'other' })
   })
 
+  it('reads values of its files as Compose does: with variables, and with a # that no space is before', () => {
+    const files = repository({
+      'db.env': `USER=shop
+URL=postgres://\${USER}:$PASSWORD@db/\${NAME:-main}
+SAME="\${USER}"
+LITERAL='\${USER}'
+HASH=$2y$10$abc
+KEY=a#b
+NOTE=a # comment`,
+    })
+    expect(
+      one('env_file: db.env', { files, variables: { PASSWORD: 'p', USER: 'other' } }).environment,
+    ).toEqual({
+      USER: 'shop',
+      URL: 'postgres://shop:p@db/main',
+      SAME: 'shop',
+      LITERAL: '${USER}',
+      HASH: '$2y$10$abc',
+      KEY: 'a#b',
+      NOTE: 'a',
+    })
+  })
+
+  it('puts what the app changed of .env into the values that name it', () => {
+    const files = repository({ '.env': 'BASE=./data\nDATA=${BASE}/db\nTAG=1' })
+    const options = { files, variables: { BASE: './kept' }, strict: true }
+    const { mounts, image } = one('volumes: ["${DATA}:/data"]\nenv_file: .env', options)
+    expect([image, mounts]).toEqual(['nginx:1', [expect.objectContaining({ volume: 'folder_kept_db' })]])
+  })
+
+  it('refuses a file whose values name one another until they are too long', () => {
+    const lines = Array.from({ length: 40 }, (_, at) => `A${at + 1}=$A${at}$A${at}`)
+    const files = repository({ 'a.env': `A0=xxxxxxxxxx\n${lines.join('\n')}` })
+    expect(issuesOf('services: {web: {image: a, env_file: a.env}}', { files })[0]?.path).toBe(
+      'services.web.env_file',
+    )
+  })
+
   it('has limits and replicas, of which deploy goes first', () => {
     expect(one('cpus: "0.5"\nmem_limit: 512m\npids_limit: -1').limits).toEqual({
       cpus: 0.5,
