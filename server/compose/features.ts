@@ -1,3 +1,4 @@
+import { CAPABILITIES } from '#server/platform/engine/workload'
 import { type Features, ignored, off, oneOf, refused, taken } from './feature.ts'
 
 /**
@@ -191,7 +192,7 @@ const SERVICE: Features = {
   ),
 
   privileged: refused('Containers have no privileges.', off),
-  cap_add: refused('Containers have a fixed set of capabilities.', off),
+  cap_add: refused(`Containers have these capabilities alone: ${CAPABILITIES.join(', ')}.`, givenAnyway),
   security_opt: refused('Containers keep the engine’s confinement.', harmlessSecurity),
   devices: refused('Devices of the host are not given to apps.', off),
   device_cgroup_rules: refused('Devices of the host are not given to apps.', off),
@@ -310,6 +311,11 @@ export const FEATURES: Features = {
   models: refused('No models are run.', off),
   name: ignored(GIVEN),
   version: ignored('The newest form of the specification is read.'),
+}
+
+function givenAnyway(value: unknown): boolean {
+  const given = (name: string) => CAPABILITIES.some((one) => one === name.toUpperCase().replace(/^CAP_/, ''))
+  return off(value) || (Array.isArray(value) && value.every((name) => given(String(name))))
 }
 
 function harmlessSecurity(value: unknown): boolean {

@@ -857,6 +857,15 @@ describe('what is not taken', () => {
     (line) => expect(refusedPaths(line)).toEqual([]),
   )
 
+  it('is a capability that containers do not have; those that all have are given anyway', () => {
+    expect(refusedPaths('cap_drop: [ALL]\ncap_add: [CHOWN, SETGID, CAP_SETUID, net_bind_service]')).toEqual(
+      [],
+    )
+    expect(refusedPaths('cap_add: [CHOWN, SYS_ADMIN]')).toEqual(['services.web.cap_add'])
+    expect(refusedPaths('cap_add: [ALL]')).toEqual(['services.web.cap_add'])
+    expect(refusedPaths('cap_add: {CHOWN: true}')).toEqual(['services.web.cap_add'])
+  })
+
   it('is not told twice of a service that stands in another file', () => {
     const text = 'services: {web: {extends: {file: common.yml, service: base}}}'
     expect(issuesOf(text).map(({ path }) => path)).toEqual(['services.web.extends'])

@@ -2,7 +2,7 @@ import { PassThrough, type Writable } from 'node:stream'
 import { text } from 'node:stream/consumers'
 import type Docker from 'dockerode'
 import type { ContainerCommand, Credentials, DatabaseEngine } from '#server/databases/engine'
-import { CAPABILITIES } from '#server/platform/engine/containers/body'
+import { CAPABILITIES } from '#server/platform/engine/workload'
 import { testDocker } from './engine-images.ts'
 import { poll } from './poll.ts'
 

@@ -45,6 +45,21 @@ export type UpdateStrategy = 'start_first' | 'stop_first'
 /** The process that takes requests; the containers of others carry their name. */
 export const MAIN_PROCESS = 'web'
 
+/**
+ * What a container may do beyond an ordinary process, after everything was dropped: what the entrypoints of
+ * common images need to give files to a user and become that user, and to listen below 1024. Left out of the
+ * engine's own default: raw sockets, device nodes, chroot, file capabilities, audit records.
+ */
+export const CAPABILITIES = [
+  'CHOWN',
+  'DAC_OVERRIDE',
+  'FOWNER',
+  'KILL',
+  'NET_BIND_SERVICE',
+  'SETGID',
+  'SETUID',
+] as const
+
 /** What one container looks like, closed: security.md 2.9 says what may be in it. */
 export interface ContainerSpec {
   owner: Owner

@@ -1,27 +1,13 @@
 import { createHash } from 'node:crypto'
 import type { LabelScope } from '../labels.ts'
 import {
+  CAPABILITIES,
   type ContainerSpec,
   LEAST_CPUS,
   type Mount,
   type PublishedPort,
   type Reservations,
 } from '../workload.ts'
-
-/**
- * What a container may do beyond an ordinary process, after everything was dropped: what the entrypoints of
- * common images need to give files to a user and become that user, and to listen below 1024. Left out of the
- * engine's own default: raw sockets, device nodes, chroot, file capabilities, audit records.
- */
-export const CAPABILITIES = [
-  'CHOWN',
-  'DAC_OVERRIDE',
-  'FOWNER',
-  'KILL',
-  'NET_BIND_SERVICE',
-  'SETGID',
-  'SETUID',
-] as const
 
 const LOG_FILE_SIZE = '10m'
 const LOG_FILE_COUNT = '3'
