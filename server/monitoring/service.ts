@@ -98,6 +98,7 @@ export function createMonitoring(options: MonitoringOptions) {
     ports: {
       subjects,
       nameOf,
+      appOf: (id) => (find(id)?.kind === 'app' ? id : uptime.appOf(id)),
       projectOf: (kind, id) => {
         const found = find(id)
         return found?.kind === kind ? found.project_id : undefined

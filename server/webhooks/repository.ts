@@ -47,14 +47,14 @@ export function createWebhookRepository(db: Db) {
       db.sql('SELECT * FROM webhooks WHERE token_digest = ?').get(digest) as WebhookRow | undefined,
     countOf: (project_id: string) =>
       db.sql('SELECT count(*) FROM webhooks WHERE project_id = ?').pluck().get(project_id) as number,
-    /** Notifications that may want an event of this project and app. */
-    listeners: (project_id: string | null, app_id: string | null, at: string) =>
+    /** Notifications that may want an event of this project and these apps. */
+    listeners: (project_id: string | null, app_ids: readonly string[], at: string) =>
       db
         .sql(
           `SELECT * FROM webhooks WHERE kind = 'notification' AND enabled = 1 AND created_at <= @at
-           AND (all_projects = 1 OR project_id = @project_id) AND (app_id IS NULL OR app_id = @app_id)`,
+           AND (all_projects = 1 OR project_id = @project_id) AND (app_id IS NULL OR app_id IN (SELECT value FROM json_each(@app_ids)))`,
         )
-        .all({ project_id, app_id, at }) as WebhookRow[],
+        .all({ project_id, app_ids: JSON.stringify(app_ids), at }) as WebhookRow[],
     /** The git hook through which an app hears of its repository. */
     gitHookOf: (project_id: string, app_id: string) =>
       db

@@ -13,6 +13,7 @@ import { isTold, isWanted, noticeOf } from './notices.ts'
 import { JSON_BODY, type Notice, type NoticeRequest } from './notifiers/notifier.ts'
 import { findNotifier } from './notifiers/notifiers.ts'
 import { createOutboundRoom } from './outbound-room.ts'
+import { appsOf, ofApp } from '#server/kernel/told-alerts'
 import { originOf, placeOf } from './repository-address.ts'
 import type { WebhookRepository, WebhookRow } from './repository.ts'
 import { configContext } from './sealed.ts'
@@ -119,19 +120,21 @@ export function createTelling(options: TellingOptions) {
   const notify = (event: PlatformEvent): boolean => {
     // Of a preview its own events are told, as those of the app that people know.
     if (event.app_id && ports.previewOf(event.app_id)) return false
-    const names = {
-      dashboard: ports.dashboard_url(),
-      app: event.app_id ? ports.appName(event.app_id) : undefined,
-    }
+    const named = namedBy(event)
     const asking =
-      namedBy(event) ??
+      named ??
       webhooks
-        .listeners(event.project_id, event.app_id, event.created_at)
+        .listeners(event.project_id, appsOf(event), event.created_at)
         .filter(({ events: patterns }) => isWanted(event, JSON.parse(patterns) as string[]))
     for (const hook of asking) {
       const is_taken = room.take(hook, event.type)
       const key = is_taken ? `event:${event.seq}` : `left_out:${clock.iso().slice(0, 13)}`
-      const notice = (id: string) => noticeOf(id, event, names)
+      const told = named || hook.app_id === null ? event : ofApp(event, hook.app_id)
+      const names = {
+        dashboard: ports.dashboard_url(),
+        app: told.app_id ? ports.appName(told.app_id) : undefined,
+      }
+      const notice = (id: string) => noticeOf(id, told, names)
       queue(hook, event.type, key, notice, is_taken ? undefined : room.refusal)
     }
     return asking.length > 0

@@ -282,6 +282,41 @@ describe('an alert', () => {
     expect(await told(alerts)).toEqual(['alert.firing', 'alert.resolved'])
     expect(await told(all)).toEqual(expect.arrayContaining(['deployment.failed', 'alert.firing']))
   })
+  it('is told to who follows one app where it is about that, and nothing of the others', async () => {
+    api.services.monitoring.alerts.start()
+    const ids: string[] = []
+    for (const name of ['one', 'two']) {
+      const body = { name, git_url: SHOP_URL, soak_seconds: 0 }
+      ids.push((await api.as('developer').post('/api/apps', body)).body.data.id)
+    }
+    await api.services.jobs.idle()
+    const [one, two] = ids as [string, string]
+    const hook = await create({ app_id: two, events: undefined })
+    const check = { name: 'Front', app_id: two, target: 'http://127.0.0.1:1/', failures_needed: 1 }
+    await api.as('developer').post('/api/monitoring/uptime', check)
+    const project_id = api.services.http.default_project()
+    api.kernel.db.tx(() => {
+      for (const app_id of [one, two])
+        api.services.events.append({ type: 'app.oom_killed', project_id, app_id, payload: {} })
+      api.services.events.append({
+        type: 'app.failed',
+        project_id,
+        app_id: one,
+        payload: { from: 'running' },
+      })
+    })
+    api.services.monitoring.uptime.wake()
+    await api.services.monitoring.uptime.idle()
+    const told = async () =>
+      (await log(hook)).map(({ event, content }: any) => [event, content.title, content.data.app_name])
+    await expect
+      .poll(async () => (await told()).sort())
+      .toEqual([
+        ['alert.firing', 'Alert: Front of two is down. 127.0.0.1 refused the connection on port 1.', 'two'],
+        ['app.oom_killed', 'two: oom killed', 'two'],
+      ])
+    api.services.monitoring.alerts.stop()
+  })
   it('names receivers only, no hook of a forge', async () => {
     const { id } = await create({ kind: 'git', provider: 'gitea', config: undefined, events: undefined })
     const body = { name: 'Big', metric: 'memory_bytes', threshold: 0, channels: [id] }

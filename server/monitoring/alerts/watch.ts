@@ -3,6 +3,7 @@ import type { Db } from '#server/kernel/db'
 import type { Events, PlatformEvent } from '#server/kernel/events'
 import { newId } from '#server/kernel/ids'
 import { createPace, type Pace } from '#server/kernel/pace'
+import { type ToldAlert, toldOf } from '#server/kernel/told-alerts'
 import type { Interval } from '../metrics/interval.ts'
 import { BUILTIN, type BuiltinRule, sentence } from './builtin.ts'
 import { isBeyond, readMetric } from './metric.ts'
@@ -22,6 +23,8 @@ export interface WatchPorts {
   subjects(): WatchedSubject[]
   /** Project of an app or database; undefined when there is none. */
   projectOf(kind: 'app' | 'database', id: string): string | undefined
+  /** App that the subject of an alert is, or is a part of. */
+  appOf(subject_id: string): string | undefined
   /** Name and project of what an event is about. */
   nameOf(event: PlatformEvent): { id: string; name: string } | undefined
   /** A webhook that tells; undefined when there is none. Administrators alone may use one for all projects. */
@@ -48,7 +51,9 @@ interface Finding {
   value: number | null
   message: string
   /** Type of the event that brought it. */
-  event?: string
+  event?: string | undefined
+  /** App that the event was about. */
+  app_id?: string | null | undefined
 }
 /** A finding that an event brought, and until when it holds. */
 interface Signal extends Finding {
@@ -59,13 +64,11 @@ interface Move {
   subject_id: string
   found: Finding
 }
-interface Told extends Pick<Finding, 'event'> {
+interface Told extends Pick<Finding, 'event' | 'app_id'> {
   rule: RuleRow
   row: StateRow
   transition: 'fired' | 'resolved'
 }
-const SEVERITIES = ['critical', 'warning', 'info'] as const
-const gravity = ({ rule }: Told) => SEVERITIES.indexOf(rule.severity)
 
 const BY_KEY: ReadonlyMap<string, BuiltinRule> = new Map(BUILTIN.map((rule) => [rule.key, rule]))
 const keyOf = (rule_id: string, subject_id: string) => `${rule_id} ${subject_id}`
@@ -176,7 +179,7 @@ export function createWatch({ db, clock, events, alerts, ports }: WatchOptions) 
         resolved_at: null,
       })
     if (transition === 'resolved') alerts.resolveHistory(rule.id, subject_id, clock.iso())
-    return transition ? [{ rule, row, transition, ...(found.event ? { event: found.event } : {}) }] : []
+    return transition ? [{ rule, row, transition, event: found.event, app_id: found.app_id }] : []
   }
 
   /** Receivers for an alert of a project: members hear of it, and not of what others have. */
@@ -186,6 +189,15 @@ export function createWatch({ db, clock, events, alerts, ports }: WatchOptions) 
       return project_id === null || found?.all_projects || found?.project_id === project_id
     })
 
+  const toldAlert = ({ rule, row, app_id }: Told): ToldAlert => ({
+    rule_id: rule.id,
+    name: rule.name,
+    severity: rule.severity,
+    subject_id: row.subject_id,
+    app_id: app_id ?? ports.appOf(row.subject_id) ?? null,
+    message: row.message,
+    value: row.value,
+  })
   /** One event per project and kind of change, however many alerts: a hundred crashes are one message. */
   const emit = (told: readonly Told[]): void => {
     const groups = Map.groupBy(
@@ -193,28 +205,15 @@ export function createWatch({ db, clock, events, alerts, ports }: WatchOptions) 
       ({ row, transition, rule, event }) =>
         `${row.project_id ?? ''} ${transition} ${rule.channels} ${event ?? ''}`,
     )
-    for (const unsorted of groups.values()) {
-      // The gravest is what the message says: what else there is may be among those that are only counted.
-      const group = unsorted.toSorted((one, other) => gravity(one) - gravity(other))
+    for (const group of groups.values()) {
       const { row, transition, rule, event } = group[0]!
-      const is_fired = transition === 'fired'
-      const messages = group.map((one) => one.row.message)
-      const more = messages.length > 1 ? ` And ${messages.length - 1} more.` : ''
       events.append({
-        type: is_fired ? 'alert.firing' : 'alert.resolved',
+        type: transition === 'fired' ? 'alert.firing' : 'alert.resolved',
         project_id: row.project_id,
         payload: {
-          message: is_fired ? `${messages[0]}${more}` : `Over: ${messages[0]}${more}`,
-          severity: rule.severity,
+          ...toldOf(group.map(toldAlert), transition === 'fired'),
           channels: channelsOf(rule, row.project_id),
           ...(event ? { event } : {}),
-          alerts: group.slice(0, 100).map((one) => ({
-            rule_id: one.rule.id,
-            name: one.rule.name,
-            subject_id: one.row.subject_id,
-            message: one.row.message,
-            value: one.row.value,
-          })),
         },
       })
     }
@@ -269,6 +268,7 @@ export function createWatch({ db, clock, events, alerts, ports }: WatchOptions) 
             project_id: event.project_id,
             is_bad,
             event: event.type,
+            app_id: event.app_id,
             value: null,
             message: sentence(builtin.message, { name: subject.name, cause }),
             until_ms: builtin.ends_after_s ? clock.monotonic_ms() + builtin.ends_after_s * 1000 : null,

@@ -209,6 +209,7 @@ export function createUptime({ db, clock, log, events, audit, policy, tools, por
 
   return {
     projectOf: (id: string) => checks.find(id)?.project_id,
+    appOf: (id: string): string | undefined => checks.find(id)?.app_id ?? undefined,
     idsOf: (app_id: string): string[] => checks.ofApp(app_id).map(({ id }) => id),
     /** Checks of an app go where it went, and are gone when it is. Throws 409 where they are too many. */
     moved(app_id: string, project_id: string): void {
