@@ -225,6 +225,21 @@ describe('a rule of a project', () => {
     expect(state.state).toBe(point.cpu_cores > 0.001 ? 'firing' : 'ok')
     expect(alerts(since).length).toBe(point.cpu_cores > 0.001 ? 1 : 0)
   })
+  it('cannot watch what is not measured of its subject, and so would never fire', async () => {
+    const post = (body: object) =>
+      api.as('admin').post('/api/monitoring/alerts', { name: 'x', threshold: 80, ...body })
+    const { status, body } = await post({ metric: 'disk_percent' })
+    expect([status, body.error.message]).toEqual([
+      422,
+      expect.stringContaining('metric: is not measured of an app'),
+    ])
+    expect((await post({ metric: 'latency_p95_ms', subject_kind: 'database' })).status).toBe(422)
+    expect((await post({ metric: 'instances', subject_kind: 'server' })).status).toBe(422)
+    const made = await post({ metric: 'disk_percent', subject_kind: 'server' })
+    expect(made.status).toBe(201)
+    const path = `/api/monitoring/alerts/${made.body.data.id}`
+    expect((await api.as('admin').put(path, { metric: 'error_percent' })).status).toBe(422)
+  })
   it('cannot watch the server, another project or channels of others', async () => {
     const post = (body: object, as: 'developer' | 'outsider' = 'developer') =>
       api.as(as).post('/api/monitoring/alerts', { name: 'x', metric: 'cpu_cores', threshold: 1, ...body })

@@ -20,6 +20,20 @@ const READERS = {
 export type AlertMetric = keyof typeof READERS
 export const ALERT_METRICS = Object.keys(READERS) as AlertMetric[]
 
+/** What is sampled of each kind of subject: a rule about anything else would watch for ever and see nothing. */
+const MEASURED: Readonly<Record<'server' | 'app' | 'database', readonly AlertMetric[]>> = {
+  server: ['cpu_cores', 'memory_bytes', 'memory_percent', 'disk_percent', 'load_1m'],
+  app: ['cpu_cores', 'memory_bytes', 'instances', 'requests_per_second', 'error_percent', 'latency_p95_ms'],
+  database: ['cpu_cores', 'memory_bytes', 'instances'],
+}
+
+/** Why a metric cannot be watched of this kind of subject; undefined when it can. */
+export function unmeasured(kind: keyof typeof MEASURED, metric: AlertMetric): string | undefined {
+  if (MEASURED[kind].includes(metric)) return undefined
+  const subject = kind === 'server' ? 'the server' : `${kind === 'app' ? 'an' : 'a'} ${kind}`
+  return `is not measured of ${subject}, of which there are: ${MEASURED[kind].join(', ')}.`
+}
+
 /** Value of a metric in an interval; null when the subject has none. */
 export const readMetric = (metric: AlertMetric, interval: Interval): number | null =>
   READERS[metric](interval)

@@ -28,7 +28,9 @@ const Name = v.pipe(
 const Metric = v.pipe(
   v.picklist(ALERT_METRICS),
   v.title('AlertMetric'),
-  v.description('What is measured; shares are in percent, times in milliseconds, sizes in bytes.'),
+  v.description(
+    'What is measured; shares are in percent, times in milliseconds, sizes in bytes. `memory_percent`, `disk_percent` and `load_1m` are of the server; requests, errors and latency of apps.',
+  ),
 )
 const Comparison = v.pipe(
   v.picklist(['above', 'below']),

@@ -7,6 +7,7 @@ import { limits, paged, pageOf, type Paging } from '#server/kernel/schemas'
 import { mapInPieces } from '#server/kernel/pace'
 import { isWanted, type Wanted } from '#server/kernel/page'
 import { BUILTIN, WATCHED_EVENTS } from './builtin.ts'
+import { unmeasured } from './metric.ts'
 import { createAlertRepository, type RuleRow } from './repository.ts'
 import type { AlertRule, AlertRuleChange, NewAlertRule } from './schema.ts'
 import { createWatch, type WatchOptions, type WatchPorts } from './watch.ts'
@@ -83,6 +84,10 @@ export function createAlerts(options: AlertOptions) {
       if (!found || !is_usable || (project_id !== null && found.project_id !== project_id))
         throw invalid(`channels.${index}`, 'is no webhook of this project.')
     }
+  }
+  const requireMeasured = (kind: RuleRow['subject_kind'], metric: RuleRow['metric']): void => {
+    const fault = metric ? unmeasured(kind, metric) : undefined
+    if (fault !== undefined) throw invalid('metric', fault)
   }
   /** Throws 409 when a project may not have so many more, or those that it has once some came with a move. */
   const requireRoom = (project_id: string, adding: number): void => {
@@ -235,6 +240,7 @@ export function createAlerts(options: AlertOptions) {
             ports.projectOf(body.subject_kind, body.subject_id) !== project_id)
         )
           throw notFound(body.subject_kind)
+        requireMeasured(body.subject_kind, body.metric)
         requireChannels(actor, body.channels, project_id)
         requireRoom(project_id, 1)
         const at = clock.iso()
@@ -267,6 +273,7 @@ export function createAlerts(options: AlertOptions) {
         requireOwn(actor, before)
         if (before.metric === null && (body.metric || body.comparison || body.threshold !== undefined))
           throw conflict('This rule watches events; it has no metric or threshold.')
+        if (body.metric) requireMeasured(before.subject_kind, body.metric)
         if (body.channels)
           requireChannels(actor, body.channels, before.project_id, JSON.parse(before.channels) as string[])
         const { channels, enabled, silenced_until, ...rest } = body
