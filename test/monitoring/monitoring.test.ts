@@ -235,6 +235,9 @@ describe('a rule of a project', () => {
     ])
     expect((await post({ metric: 'latency_p95_ms', subject_kind: 'database' })).status).toBe(422)
     expect((await post({ metric: 'instances', subject_kind: 'server' })).status).toBe(422)
+    const none = { metric: 'instances', comparison: 'below' }
+    expect((await post({ ...none, threshold: 1 })).body.error.message).toMatch(/^threshold: must be more/)
+    expect((await post({ ...none, threshold: 2 })).status).toBe(201)
     const made = await post({ metric: 'disk_percent', subject_kind: 'server' })
     expect(made.status).toBe(201)
     const path = `/api/monitoring/alerts/${made.body.data.id}`

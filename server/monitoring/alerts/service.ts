@@ -85,9 +85,15 @@ export function createAlerts(options: AlertOptions) {
         throw invalid(`channels.${index}`, 'is no webhook of this project.')
     }
   }
-  const requireMeasured = (kind: RuleRow['subject_kind'], metric: RuleRow['metric']): void => {
-    const fault = metric ? unmeasured(kind, metric) : undefined
+  /** Throws 422 for what would watch for ever and see nothing. */
+  const requireSeen = ({ subject_kind, metric, comparison, threshold }: RuleRow): void => {
+    const fault = metric ? unmeasured(subject_kind, metric) : undefined
     if (fault !== undefined) throw invalid('metric', fault)
+    if (metric === 'instances' && comparison === 'below' && threshold! <= 1)
+      throw invalid(
+        'threshold',
+        'must be more than 1: what has no instance is not sampled. That nothing of an app serves is told by the built-in rule "App crashed".',
+      )
   }
   /** Throws 409 when a project may not have so many more, or those that it has once some came with a move. */
   const requireRoom = (project_id: string, adding: number): void => {
@@ -240,7 +246,6 @@ export function createAlerts(options: AlertOptions) {
             ports.projectOf(body.subject_kind, body.subject_id) !== project_id)
         )
           throw notFound(body.subject_kind)
-        requireMeasured(body.subject_kind, body.metric)
         requireChannels(actor, body.channels, project_id)
         requireRoom(project_id, 1)
         const at = clock.iso()
@@ -263,6 +268,7 @@ export function createAlerts(options: AlertOptions) {
           created_at: at,
           updated_at: at,
         }
+        requireSeen(row)
         alerts.insertRule(row)
         record(actor, 'create', row)
         return view(row, actor)
@@ -273,7 +279,6 @@ export function createAlerts(options: AlertOptions) {
         requireOwn(actor, before)
         if (before.metric === null && (body.metric || body.comparison || body.threshold !== undefined))
           throw conflict('This rule watches events; it has no metric or threshold.')
-        if (body.metric) requireMeasured(before.subject_kind, body.metric)
         if (body.channels)
           requireChannels(actor, body.channels, before.project_id, JSON.parse(before.channels) as string[])
         const { channels, enabled, silenced_until, ...rest } = body
@@ -285,6 +290,7 @@ export function createAlerts(options: AlertOptions) {
           enabled: enabled === undefined ? before.enabled : Number(enabled),
           updated_at: clock.iso(),
         }
+        if (body.metric || body.comparison || body.threshold !== undefined) requireSeen(row)
         alerts.updateRule(row)
         if (row.enabled === 0) {
           alerts.resolveAll(id, clock.iso())
