@@ -60,7 +60,8 @@ function damage(app_id: string): void {
       BUSYBOX_IMAGE,
       'sh',
       '-c',
-      'rm -rf /data/* /data/.[!.]*',
+      // A server that runs writes into the folder that is being emptied.
+      'until rm -rf /data/* /data/.[!.]*; do :; done',
     )
 }
 
