@@ -33,10 +33,11 @@ const ACTIONS: Record<string, string> = {
 /**
  * Writes refused requests into the trail, with a limit; how many were left out is told when the minute is
  * over.
+ * @param write tells whether it could.
  */
 export function createRefusalLog(
   clock: Clock,
-  write: (actor: Actor | undefined, refusal: Refusal, entry: AuditEntry) => void,
+  write: (actor: Actor | undefined, refusal: Refusal, entry: AuditEntry) => boolean,
 ) {
   let started_ms = clock.monotonic_ms()
   let left_out = 0
@@ -44,7 +45,8 @@ export function createRefusalLog(
   const counts = new Map<string, number>()
   const turn = (refusal: Refusal) => {
     if (clock.monotonic_ms() - started_ms < WINDOW_MS) return
-    if (left_out > 0)
+    const is_told =
+      left_out === 0 ||
       write(undefined, refusal, {
         action: 'access.refusals_left_out',
         resource_type: 'request',
@@ -52,6 +54,7 @@ export function createRefusalLog(
         project_id: null,
         after: { left_out },
       })
+    if (!is_told) return
     started_ms = clock.monotonic_ms()
     left_out = total = 0
     counts.clear()
@@ -72,12 +75,13 @@ export function createRefusalLog(
       request: `${refusal.method} ${refusal.path.slice(0, MAX_PATH_LENGTH)}`,
       needed: refusal.access,
     }
-    write(actor, refusal, {
+    const is_written = write(actor, refusal, {
       action,
       resource_type: 'request',
       resource_id: null,
       project_id: null,
       after,
     })
+    if (!is_written) left_out += 1
   }
 }

@@ -118,17 +118,19 @@ export function createAudit(options: {
     })
   }
   const refused = createRefusalLog(clock, (actor, refusal, entry) =>
-    write(
-      {
-        user_id: '',
-        email: '',
-        method: 'none',
-        credential_id: '',
-        ...actor,
-        address: refusal.address,
-        request_id: refusal.id,
-      },
-      entry,
+    db.note(() =>
+      write(
+        {
+          user_id: '',
+          email: '',
+          method: 'none',
+          credential_id: '',
+          ...actor,
+          address: refusal.address,
+          request_id: refusal.id,
+        },
+        entry,
+      ),
     ),
   )
   return {

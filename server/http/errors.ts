@@ -1,5 +1,12 @@
 import { isError } from 'h3'
-import { ApiError, conflict, engineUnavailable, type ErrorCode, ERRORS } from '#server/kernel/errors'
+import {
+  ApiError,
+  conflict,
+  databaseLocked,
+  engineUnavailable,
+  type ErrorCode,
+  ERRORS,
+} from '#server/kernel/errors'
 import type { Log } from '#server/kernel/log'
 import { SecretUnreadableError } from '#server/kernel/secrets'
 import { EngineError } from '#server/platform/engine/engine'
@@ -39,7 +46,7 @@ function hostFault(error: unknown): ApiError | undefined {
       'The disk of the server is full. Free space, then try again; nothing was changed.',
     )
   if (typeof code === 'string' && /^SQLITE_(BUSY|LOCKED|READONLY|IOERR|CANTOPEN)/.test(code))
-    return new ApiError('UNAVAILABLE', 'The database cannot be written now. Try again.', undefined, 5)
+    return databaseLocked()
   if (typeof code === 'string' && /^SQLITE_(CORRUPT|NOTADB)/.test(code))
     return new ApiError(
       'UNAVAILABLE',

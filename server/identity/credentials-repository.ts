@@ -61,7 +61,7 @@ export function createSessionRepository(db: Db) {
         .pluck()
         .all(user_id) as string[],
     touch: (id: string, at: string) =>
-      db.sql('UPDATE sessions SET last_used_at = ? WHERE id = ?').run(at, id),
+      db.note(() => void db.sql('UPDATE sessions SET last_used_at = ? WHERE id = ?').run(at, id)),
     /** Moves to the next version of the token; false when another refresh was faster. */
     refresh: (id: string, from: number, at: string, expires_at: string): boolean =>
       db
@@ -109,7 +109,12 @@ export function createApiKeyRepository(db: Db) {
     count: (user_id: string) =>
       db.sql('SELECT count(*) FROM api_keys WHERE user_id = ?').pluck().get(user_id) as number,
     touch: (id: string, at: string, address: string) =>
-      db.sql('UPDATE api_keys SET last_used_at = ?, last_used_address = ? WHERE id = ?').run(at, address, id),
+      db.note(
+        () =>
+          void db
+            .sql('UPDATE api_keys SET last_used_at = ?, last_used_address = ? WHERE id = ?')
+            .run(at, address, id),
+      ),
     delete: (id: string) => db.sql('DELETE FROM api_keys WHERE id = ?').run(id),
     idsOf: (user_id: string) =>
       db.sql('SELECT id FROM api_keys WHERE user_id = ?').pluck().all(user_id) as string[],

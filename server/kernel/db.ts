@@ -30,6 +30,12 @@ export interface Db {
   setPatience(wait_ms: number): void
   /** Whether another program keeps this one from writing now; it is looked at without any patience. */
   isLocked(): boolean
+  /**
+   * Writes what is only noted beside an answer, such as when a session was used last: left out, without any
+   * patience and without failing the answer, while another program keeps this one from writing. Tells whether it was
+   * written.
+   */
+  note(fn: () => void): boolean
   /** Code of SQLite for why a transaction failed by its file or disk; undefined once one has written again. */
   fault(): string | undefined
   close(): void
@@ -103,6 +109,20 @@ function wrap(raw: Database.Database): Db {
     }
     if (faults.length > 0) throw faults[0]
   }
+  /** False, at once, where another program has the lock that `fn` needs. */
+  const impatiently = (fn: () => void): boolean => {
+    const patience = raw.pragma('busy_timeout', { simple: true }) as number
+    raw.pragma('busy_timeout = 0')
+    try {
+      fn()
+      return true
+    } catch (error) {
+      if (!/^SQLITE_(BUSY|LOCKED)/.test(String((error as { code?: unknown } | null)?.code))) throw error
+      return false
+    } finally {
+      raw.pragma(`busy_timeout = ${patience}`)
+    }
+  }
   return {
     raw,
     sql(text) {
@@ -149,19 +169,8 @@ function wrap(raw: Database.Database): Db {
       if (!raw.inTransaction) flush()
     },
     setPatience: (wait_ms) => void raw.pragma(`busy_timeout = ${wait_ms}`),
-    isLocked() {
-      if (raw.inTransaction) return false
-      const patience = raw.pragma('busy_timeout', { simple: true }) as number
-      raw.pragma('busy_timeout = 0')
-      try {
-        run.immediate(() => undefined)
-        return false
-      } catch (error) {
-        return /^SQLITE_(BUSY|LOCKED)/.test(String((error as { code?: unknown } | null)?.code))
-      } finally {
-        raw.pragma(`busy_timeout = ${patience}`)
-      }
-    },
+    isLocked: () => !raw.inTransaction && !impatiently(() => void run.immediate(() => undefined)),
+    note: impatiently,
     fault: () => fault?.code,
     close() {
       statements.clear()

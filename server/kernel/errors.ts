@@ -104,6 +104,8 @@ export function invalid(path: string, message: string): ApiError {
 }
 export const starting = () =>
   new ApiError('UNAVAILABLE', 'Portreeve is starting. Try again in a moment.', undefined, 1)
+export const databaseLocked = () =>
+  new ApiError('UNAVAILABLE', 'The database cannot be written now. Try again.', undefined, 5)
 export const engineUnavailable = () =>
   new ApiError(
     'ENGINE_UNAVAILABLE',

@@ -107,6 +107,18 @@ it('a lock that another program holds on the database for a while stops nobody, 
   expect(new Set(await Promise.all(changes))).toEqual(new Set([201]))
 })
 
+it('meanwhile who was not seen for long reads on, and who is not logged in is told so', async () => {
+  const other = new Database(join(directory, 'data/portreeve.db'))
+  other.exec(`UPDATE sessions SET last_used_at = '2026-01-01T00:00:00.000Z'; BEGIN EXCLUSIVE`)
+  try {
+    expect((await call('GET', '/api/projects')).status).toBe(200)
+    expect((await fetch(`${url}/api/projects`)).status).toBe(401)
+  } finally {
+    other.exec('ROLLBACK')
+    other.close()
+  }
+})
+
 it('a change that finds the database locked for long is told to come back', async () => {
   const other = new Database(join(directory, 'data/portreeve.db'))
   other.exec('BEGIN EXCLUSIVE')

@@ -37,9 +37,15 @@ it('all who wait for a lock look at it together, and go on once it is gone', asy
   expect(unlocked()).toBeUndefined()
 })
 
-it('a lock that lasts is waited for no longer than there is patience', async () => {
+it('a lock that lasts is waited for no longer than there is patience, and then nobody tries to write', async () => {
   let looks = 0
   const unlocked = createUnlocked({ isLocked: () => (looks += 1) > 0 }, 100)
-  await unlocked()
+  const told = await Promise.allSettled([unlocked(), unlocked()])
+  expect(told).toEqual(
+    told.map(() => ({ status: 'rejected', reason: expect.objectContaining({ code: 'UNAVAILABLE' }) })),
+  )
   expect(looks).toBe(3)
+  api.services.http.unlocked = unlocked
+  const change = await api.send('PUT', '/api/things/thing_1', { body: { name: 'x' }, headers: by('admin') })
+  expect([change.status, change.headers.get('retry-after'), api.services.handled]).toEqual([503, '5', []])
 })

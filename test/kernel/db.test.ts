@@ -47,6 +47,20 @@ describe('the database', () => {
     expect([db.state(), db.raw.pragma('busy_timeout', { simple: true })]).toEqual([state, 5000])
     other.close()
   })
+  it('leaves out what is only noted beside an answer while another program has it', () => {
+    const other = openDb(join(directory, 'portreeve.db'))
+    db.raw.exec('CREATE TABLE noted (at TEXT)')
+    const note = (at: string) => db.note(() => void db.sql('INSERT INTO noted VALUES (?)').run(at))
+    expect(note('before')).toBe(true)
+    other.raw.exec('BEGIN EXCLUSIVE')
+    expect(note('meanwhile')).toBe(false)
+    other.raw.exec('ROLLBACK')
+    expect([note('after'), db.tx(() => note('within'))]).toEqual([true, true])
+    expect(db.sql('SELECT at FROM noted').pluck().all()).toEqual(['before', 'after', 'within'])
+    expect(db.raw.pragma('busy_timeout', { simple: true })).toBe(5000)
+    expect(() => db.note(() => void db.sql('INSERT INTO noted VALUES (?)').run())).toThrow()
+    other.close()
+  })
   it('keeps every acknowledged commit: write-ahead log, synchronous FULL, foreign keys on', () => {
     const pragma = (name: string) => db.raw.pragma(name, { simple: true })
     expect(
