@@ -45,10 +45,14 @@ function allowed(family: Family, { openings, nameservers }: IsolationFacts): str
   return [...new Set([...listed, ...names])].sort()
 }
 
-/** For packets from containers to this machine itself: what serves the public, and nothing else. */
+/**
+ * For packets from containers to this machine itself: what serves the public, and nothing else. A metadata service may
+ * be a program of this machine, at its usual address and on a port of the edge.
+ */
 export const inputRules = (facts: IsolationFacts, family: Family = 4): string[] => [
   STANDING,
   ...allowed(family, facts),
+  ...(family === 4 ? LINK_LOCAL_V4.map((network) => `-d ${network} ${REFUSE[4]}`) : []),
   ...facts.edge_ports.flatMap((port) => [
     `-p tcp --dport ${port} -j RETURN`,
     `-p udp --dport ${port} -j RETURN`,
