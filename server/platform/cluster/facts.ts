@@ -1,7 +1,8 @@
 import { clampMessage } from '#server/platform/engine/messages'
 import type { NodeFacts, NodeReading } from './cluster.ts'
+import { DEVICE, VXLAN_PORT } from './tunnel-plan.ts'
 
-const CLUSTER_PORTS = [7946, 4789]
+const CLUSTER_PORTS = [7946, VXLAN_PORT]
 
 /**
  * The sockets that listen on them, as the kernel lists them: 0A is TCP, 07 is UDP. A busy server
@@ -26,6 +27,7 @@ echo "uid $(id -u)"
 echo "sudo $(sudo -n true > /dev/null 2>&1 && echo yes)"
 echo "apt $(command -v apt-get)"
 echo "portreeve $([ -e /etc/systemd/system/portreeve.service ] && echo yes)"
+echo "tunnel $(ip link show ${DEVICE} > /dev/null 2>&1 && echo yes)"
 for file in tcp tcp6 udp udp6; do
   grep -E "${LISTENING}" "/proc/net/$file" 2> /dev/null | sed "s/^/port $file /"
 done
@@ -104,7 +106,10 @@ export function parseFacts(answer: FactsAnswer): PlainFacts {
     is_root: values.get('uid') === '0' || values.get('sudo') === 'yes',
     can_install: values.get('apt') !== '' && values.has('apt'),
     has_portreeve: values.get('portreeve') === 'yes',
-    taken_ports: CLUSTER_PORTS.filter((port) => taken.has(port)),
+    // A server that was given up keeps the device of the tunnel, which is made anew when it joins.
+    taken_ports: CLUSTER_PORTS.filter(
+      (port) => taken.has(port) && !(port === VXLAN_PORT && values.get('tunnel') === 'yes'),
+    ),
   }
 }
 

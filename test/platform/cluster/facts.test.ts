@@ -60,6 +60,10 @@ describe('what a server says of itself', () => {
       clock_offset_ms: 2000,
     })
   })
+  test('of the port of the tunnel counts only where the device is not one of ours, which was left there', () => {
+    const text = ANSWER.replace('\nport tcp ', '\ntunnel yes\nport tcp ')
+    expect(parseFacts(answered(text)).taken_ports).toEqual([7946])
+  })
   test('is a number of something, whatever it says: it is added and shown', () => {
     const text = ANSWER.replace('memory 8000000', 'memory 1e308').replace(
       'disk 100000000 40000000',
