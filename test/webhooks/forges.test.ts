@@ -145,7 +145,9 @@ describe.each([gitea, forgejo])('$title', (forge) => {
     repository: { clone_url: 'https://git.example.com/team/shop.git', default_branch: 'main' },
   }
   it('tells the files of a push whose commits are all named', () => {
-    expect(forge.parse('push', push)).toMatchObject({ changed: [5, 4, 3, 2, 1].map((one) => `docs/${one}.md`) })
+    expect(forge.parse('push', push)).toMatchObject({
+      changed: [5, 4, 3, 2, 1].map((one) => `docs/${one}.md`),
+    })
   })
   it('does not tell all files of a push with more commits than the forge names', () => {
     expect(forge.parse('push', { ...push, total_commits: 7 })).toMatchObject({ changed: undefined })
