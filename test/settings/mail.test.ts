@@ -97,6 +97,7 @@ describe('PUT /api/settings/smtp', () => {
         to: ['RCPT TO:<admin@example.test>'],
       })
       expect(message!.text).toContain('Subject: Test mail of Portreeve')
+      expect(message!.text).toContain('Auto-Submitted: auto-generated')
       const traces = JSON.stringify([
         set.body,
         (await api.as('admin').get('/api/settings')).body,

@@ -117,6 +117,8 @@ export function createSmtpMail(options: SmtpMailOptions): Mail {
           to: { name: '', address: message.to },
           subject: message.subject,
           text: message.text,
+          // Whoever is away must not answer it: the answer could be one that is mailed about again. Source: RFC 3834.
+          headers: { 'Auto-Submitted': 'auto-generated' },
         })
       } catch (error) {
         throw explain(
