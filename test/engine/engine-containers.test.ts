@@ -3,9 +3,8 @@ import { existsSync, statfsSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { newId } from '#server/kernel/ids'
-import { CAPABILITIES } from '#server/platform/engine/workload'
 import type { Engine, LogLine, RunOnceSpec } from '#server/platform/engine/engine'
-import type { Workload } from '#server/platform/engine/workload'
+import { CAPABILITIES, type Workload } from '#server/platform/engine/workload'
 import { unstartable } from '#server/platform/engine/containers/start-failure'
 import {
   BUSYBOX_IMAGE,
