@@ -31,7 +31,9 @@ function engineBuild(dockerfile: string, tag: string, buildkit = '1'): Promise<s
   const folder = mkdtempSync(join(tmpdir(), 'ptr-context-'))
   writeFileSync(join(folder, 'Dockerfile'), dockerfile)
   return new Promise((resolve) => {
-    const build = spawn('/usr/bin/docker', ['build', '--no-cache', '-t', tag, folder], {
+    // The client, which asks registries for tokens in the place of BuildKit, has no network: what arrives is the engine's.
+    const argv = ['--net', '/usr/bin/docker', 'build', '--no-cache', '-t', tag, folder]
+    const build = spawn('/usr/bin/unshare', argv, {
       env: { ...process.env, DOCKER_BUILDKIT: buildkit },
     })
     let output = ''
