@@ -1,17 +1,15 @@
 import type { Actor } from '#server/kernel/access'
-import { conflict, invalid } from '#server/kernel/errors'
+import { conflict } from '#server/kernel/errors'
 import { newId } from '#server/kernel/ids'
 import { defineJob, type JobDefinition } from '#server/kernel/jobs/definition'
 import type { Cluster, NodeTarget } from '#server/platform/cluster/cluster'
 import type { NodeContext } from './context.ts'
-import { clusterVerdict, loginRefused, requireOther, requireSuited } from './login.ts'
+import { clusterVerdict, loginKey, lookAt, requireOther, requireSuited } from './login.ts'
 import type { Members } from './members.ts'
 import type { AddedRow, NodeRow } from './repository.ts'
 import type { NewNode } from './schema.ts'
 
 const MINUTE_MS = 60_000
-/** Somebody waits for the first look at a server. */
-const LOOK_MS = 20_000
 
 export interface NodePayload {
   node_id: string
@@ -34,12 +32,8 @@ function requireNew(context: NodeContext, { address }: NewNode): AddedRow | unde
 export function createJoin(context: NodeContext, members: Members) {
   const { db, clock, jobs, machine, repository, ports } = context
   const targetOf = ({ address, port, user, ssh_key_id, host_key }: NewNode): NodeTarget => {
-    try {
-      const private_key = ports.privateKey(ssh_key_id)
-      return { address, port, user, private_key, ...(host_key ? { host_key } : {}) }
-    } catch {
-      throw invalid('ssh_key_id', 'is no key of this installation with a private half.')
-    }
+    const private_key = loginKey(ports, ssh_key_id, 'ssh_key_id')
+    return { address, port, user, private_key, ...(host_key ? { host_key } : {}) }
   }
   const requireName = (name: string, own: string | undefined): void => {
     const taken = repository.findByName(name)
@@ -63,9 +57,7 @@ export function createJoin(context: NodeContext, members: Members) {
       const before = requireNew(context, given)
       const target = targetOf(given)
       if (given.name !== undefined) requireName(given.name, before?.id)
-      const facts = await cluster
-        .inspect(target, AbortSignal.timeout(LOOK_MS))
-        .catch((error: unknown) => Promise.reject(loginRefused(error, given.host_key)))
+      const facts = await lookAt(cluster, target)
       const is_member = before?.joined_at != null
       requireSuited(facts, { machine, is_member, user: given.user })
       return db.tx(() => {

@@ -1,9 +1,13 @@
 import { ApiError, invalid } from '#server/kernel/errors'
 import type { Verdict } from '#server/kernel/jobs/definition'
 import { classifyAddress, isSameAddress } from '#server/platform/outbound/addresses'
-import { ClusterError, type NodeFacts } from '#server/platform/cluster/cluster'
+import { type Cluster, ClusterError, type NodeFacts, type NodeTarget } from '#server/platform/cluster/cluster'
 import { EngineError } from '#server/platform/engine/engine'
 import { unsuitedBy } from './checks.ts'
+import type { NodePorts } from './context.ts'
+
+/** Somebody waits for a look at a server. */
+const LOOK_MS = 20_000
 
 /** The field of the request that a failure is about. */
 const FIELDS: Readonly<Record<ClusterError['code'], string>> = {
@@ -25,7 +29,7 @@ const sentenceOf = ({ message, hint }: ClusterError): string => [message, hint].
  * What a login that failed is to whoever asked for it: 409, of a key that nobody approved with the key itself.
  * @param nameOf how the request calls a field.
  */
-export function loginRefused(
+function loginRefused(
   error: unknown,
   approved: string | undefined,
   nameOf: (field: string) => string = (field) => field,
@@ -42,6 +46,25 @@ export function loginRefused(
   const message = sentenceOf(error)
   return refused(message, [{ path, message }])
 }
+
+/** Private half of the key to log in with; throws 422 under this path where there is none. */
+export function loginKey(ports: Pick<NodePorts, 'privateKey'>, ssh_key_id: string, path: string): string {
+  try {
+    return ports.privateKey(ssh_key_id)
+  } catch {
+    throw invalid(path, 'is no key of this installation with a private half.')
+  }
+}
+
+/** Looks at a server for somebody who waits; throws 409 with what is wrong with the login. */
+export const lookAt = (
+  cluster: Cluster,
+  target: NodeTarget,
+  nameOf?: (field: string) => string,
+): Promise<NodeFacts> =>
+  cluster
+    .inspect(target, AbortSignal.timeout(LOOK_MS))
+    .catch((error: unknown) => Promise.reject(loginRefused(error, target.host_key, nameOf)))
 
 /** Throws a refusal with all that speaks against a server. */
 export function requireSuited(facts: NodeFacts, about: Parameters<typeof unsuitedBy>[1]): void {

@@ -1,15 +1,13 @@
 import type { Actor } from '#server/kernel/access'
-import { ApiError, conflict, invalid } from '#server/kernel/errors'
+import { ApiError, conflict } from '#server/kernel/errors'
 import { unsuitedBy } from './checks.ts'
 import type { NodeContext } from './context.ts'
 import { clusterOf } from './join.ts'
-import { loginRefused } from './login.ts'
+import { loginKey, lookAt } from './login.ts'
 import type { Members } from './members.ts'
 import type { AddedRow } from './repository.ts'
 import type { NodeChange } from './schema.ts'
 
-/** Somebody waits for the answer. */
-const LOOK_MS = 20_000
 /** A change has its fields below `ssh`; the address stays, so that the port is what may be wrong. */
 const nameOf = (field: string): string => `ssh.${field === 'address' ? 'port' : field}`
 
@@ -21,19 +19,12 @@ export function createRelogin(context: NodeContext, members: Members) {
   const { db, clock, repository, ports, machine } = context
 
   async function requireLogin(row: AddedRow, ssh: NonNullable<NodeChange['ssh']>): Promise<void> {
-    let private_key: string
-    try {
-      private_key = ports.privateKey(ssh.ssh_key_id ?? row.ssh_key_id)
-    } catch {
-      throw invalid(nameOf('ssh_key_id'), 'is no key of this installation with a private half.')
-    }
+    const private_key = loginKey(ports, ssh.ssh_key_id ?? row.ssh_key_id, nameOf('ssh_key_id'))
     const target = {
       ...{ address: row.address, port: ssh.port ?? row.ssh_port, user: ssh.user ?? row.ssh_user },
       ...{ private_key, host_key: ssh.host_key ?? row.host_key },
     }
-    const facts = await clusterOf(context)
-      .inspect(target, AbortSignal.timeout(LOOK_MS))
-      .catch((error: unknown) => Promise.reject(loginRefused(error, target.host_key, nameOf)))
+    const facts = await lookAt(clusterOf(context), target, nameOf)
     if (!facts.in_cluster)
       throw conflict(
         `What answers there is no member of the cluster. Remove ${row.name} with force, and add the server anew.`,

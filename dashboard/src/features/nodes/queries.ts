@@ -1,4 +1,4 @@
-import { type MaybeRefOrGetter, toValue } from 'vue'
+import { computed, type MaybeRefOrGetter, toValue } from 'vue'
 import { api, type Schemas } from '@/api/client'
 import { useRead } from '@/api/queries'
 
@@ -18,14 +18,20 @@ export const useNode = (id: MaybeRefOrGetter<string>) =>
     (signal) => api.GET('/api/nodes/{id}', { params: { path: { id: toValue(id) } }, signal }),
   )
 
-/** Keys that a server can be logged in to with. */
-export const useLoginKeys = (is_open: () => boolean) =>
-  useRead(
+/** Choices of a field: keys that a server can be logged in to with. */
+export function useLoginOptions(is_open: () => boolean) {
+  const keys = useRead(
     ['ssh_key'],
     () => ['ssh-keys', 'logins'],
     (signal) => api.GET('/api/ssh-keys', { params: { query: { per_page: 100 } }, signal }),
     { enabled: is_open },
   )
+  return computed(() =>
+    (keys.data.value?.data ?? [])
+      .filter(({ has_private_key }) => has_private_key)
+      .map(({ id, name }) => ({ value: id, label: name })),
+  )
+}
 
 export const useHealth = (id: MaybeRefOrGetter<string>) =>
   useRead(
