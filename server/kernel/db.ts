@@ -32,8 +32,8 @@ export interface Db {
   isLocked(): boolean
   /**
    * Writes what is only noted beside an answer, such as when a session was used last: left out, without any
-   * patience and without failing the answer, while another program keeps this one from writing. Tells whether it was
-   * written.
+   * patience and without failing the answer, while another program or a full disk keeps this one from writing. Tells
+   * whether it was written.
    */
   note(fn: () => void): boolean
   /** Code of SQLite for why a transaction failed by its file or disk; undefined once one has written again. */
@@ -109,15 +109,19 @@ function wrap(raw: Database.Database): Db {
     }
     if (faults.length > 0) throw faults[0]
   }
-  /** False, at once, where another program has the lock that `fn` needs. */
+  /** False, at once, where another program has the lock that `fn` needs, or the disk has no room. */
   const impatiently = (fn: () => void): boolean => {
     const patience = raw.pragma('busy_timeout', { simple: true }) as number
+    const is_alone = !raw.inTransaction
     raw.pragma('busy_timeout = 0')
     try {
       fn()
       return true
     } catch (error) {
-      if (!/^SQLITE_(BUSY|LOCKED)/.test(String((error as { code?: unknown } | null)?.code))) throw error
+      const code = String((error as { code?: unknown } | null)?.code)
+      // On a full disk SQLite takes back all of the transaction that it is part of, which is not for it to hide.
+      const is_left_out = is_alone ? /^SQLITE_(BUSY|LOCKED|FULL)/ : /^SQLITE_(BUSY|LOCKED)/
+      if (!is_left_out.test(code)) throw error
       return false
     } finally {
       raw.pragma(`busy_timeout = ${patience}`)

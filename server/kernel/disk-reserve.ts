@@ -15,6 +15,9 @@ function freeBeside(reserves: number, directory: string): number {
   return bavail * bsize - reserves * reserveOf(bsize * blocks)
 }
 
+/** Bytes that are free on the disk of a folder, reserves included. */
+export const freeBytes = (directory: string): number => freeBeside(0, directory)
+
 /** Bytes that users may still put on the disk of a folder. */
 export const freeForUsers = (directory: string): number => freeBeside(1, directory)
 

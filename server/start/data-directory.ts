@@ -12,6 +12,7 @@ import {
 } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { directories } from '#server/kernel/directories'
+import { SPARE_FILE } from '#server/kernel/spare-file'
 import { StartError } from '#server/start/start-faults'
 
 const PRIVATE_FILES = ['portreeve.db', 'lock']
@@ -24,6 +25,7 @@ const OURS = [
   'portreeve.env',
   'supervisor',
   'upgrade',
+  SPARE_FILE,
   ...Object.values(directories('')).map((path) => path.split('/')[0]!),
 ]
 const OTHERS = 0o077

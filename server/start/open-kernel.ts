@@ -13,6 +13,7 @@ import {
   SecretUnreadableError,
   type Secrets,
 } from '#server/kernel/secrets'
+import { giveUpSpareFile } from '#server/kernel/spare-file'
 import { type Directories, directories } from '#server/kernel/directories'
 import type { Kernel } from '#server/platform/base'
 import { StartError } from '#server/start/start-faults'
@@ -81,6 +82,10 @@ export const databasePath = ({ data_directory }: Config): string => join(data_di
 /** Opens the data directory: the database, brought up to date, and the keys that belong to it. */
 export function openKernel(config: Config, log: Log, migrations: readonly Migration[]): Kernel {
   const paths = directories(config.data_directory)
+  if (giveUpSpareFile(config.data_directory))
+    log.warn('The disk is full: the room that was kept for a start was given up', {
+      directory: config.data_directory,
+    })
   const db = openDb(databasePath(config))
   requireNotLost(db, databasePath(config), paths)
   const applied = migrate(db, migrations, paths.backups)

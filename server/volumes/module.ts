@@ -13,6 +13,9 @@ import { createStorageWatch, type StopOutcome } from './storage-watch.ts'
 /** An app that did not come up may have lost a volume. */
 const MAY_TELL_OF_A_LOSS = new Set(['app.failed', 'app.start_failed', 'deployment.failed'])
 
+/** It costs one question to the file system. */
+const LOOK_AT_DISK_MS = 2000
+
 export default defineModule({
   name: 'volumes',
   tags: [
@@ -83,7 +86,16 @@ export default defineModule({
         },
       },
     })
-    return { ...volumes, storage }
+    // A fast disk takes the whole reserve within seconds.
+    let looking: NodeJS.Timeout | undefined
+    return {
+      ...volumes,
+      storage,
+      watchDisk(): void {
+        looking = setInterval(() => void storage.look(), LOOK_AT_DISK_MS).unref()
+      },
+      unwatchDisk: () => clearInterval(looking),
+    }
   },
   schedules: [
     { name: 'measure', cron: '*/15 * * * *', run: async (own) => void (await own.measure()) },
@@ -94,6 +106,7 @@ export default defineModule({
     secrets: (own, { id }) => own.fileTexts(id),
   },
   start(own, _use, { events, log }) {
+    own.watchDisk()
     // An app that lost a volume: which one it was is known at once, not with the next measurement.
     events.subscribe(({ type, app_id }) => {
       if (!app_id || !MAY_TELL_OF_A_LOSS.has(type)) return
@@ -102,4 +115,5 @@ export default defineModule({
         .catch((error: unknown) => log.warn('The volumes cannot be looked for', { error }))
     })
   },
+  stop: (own) => own.unwatchDisk(),
 })

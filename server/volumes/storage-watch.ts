@@ -41,6 +41,8 @@ export interface StorageWatchOptions {
 
 /** How often the volumes are measured, at most. */
 const EVERY_MS = 60_000
+/** A disk that has just filled up is not left so until the minute is over; one that does it again waits this long. */
+const AT_LEAST_MS = 10_000
 /** The engine walks all their files: of its time, a hundredth is spent on this. */
 const SHARE_OF_TIME = 100
 /** Growth below this fills no disk: a sixteenth of the reserve that is kept for Portreeve. */
@@ -84,6 +86,9 @@ export function createStorageWatch({ clock, log, ports }: StorageWatchOptions) {
   /** Projects above their quota for whose crossing something was stopped, or nothing alone was the cause. */
   const crossed = new Set<string>()
   let due_ms = 0
+  let began_ms = -AT_LEAST_MS
+  let was_full = false
+  let under_way: Promise<void> | undefined
 
   /** Stops the first of these, or the next one where nothing runs; none while a job is about the first. */
   async function stopOne(
@@ -147,37 +152,53 @@ export function createStorageWatch({ clock, log, ports }: StorageWatchOptions) {
     for (const known of [within_quota, with_room, crossed]) known.clear()
   }
 
+  async function compare(is_full: boolean, limited: ReturnType<StoragePorts['limited']>): Promise<void> {
+    began_ms = clock.monotonic_ms()
+    markKnown()
+    await ports.measure()
+    const took = clock.monotonic_ms() - began_ms
+    due_ms = clock.monotonic_ms() + Math.max(EVERY_MS, took * SHARE_OF_TIME)
+    const all = ports.stored()
+    for (const marks of [within_quota, with_room]) forgetGone(marks, all)
+    const with_quota = new Set(limited.map(({ id }) => id))
+    // A quota that is set later is about what grows from then on.
+    remember(
+      within_quota,
+      all.filter(({ project_id }) => !with_quota.has(project_id)),
+    )
+    const stopped = new Set<string>()
+    const by_project = Map.groupBy(all, ({ project_id }) => project_id)
+    for (const project of limited) {
+      await setImmediate()
+      await holdQuota(project, by_project.get(project.id) ?? [], stopped)
+    }
+    await holdDisk(all, is_full, stopped)
+  }
+  async function pass(): Promise<void> {
+    try {
+      const is_full = await ports.isFull()
+      const has_filled = is_full && !was_full && clock.monotonic_ms() >= began_ms + AT_LEAST_MS
+      if (!has_filled && clock.monotonic_ms() < due_ms) return
+      was_full = is_full
+      const limited = ports.limited()
+      if (!is_full && limited.length === 0) return forgetAll()
+      await compare(is_full, limited)
+    } catch (error) {
+      log.warn('The sizes of volumes and databases cannot be measured', { error })
+    }
+  }
+
   return {
-    /** Measures and compares, when it is time and there is a limit. Never rejects. */
-    async pass(): Promise<void> {
-      try {
-        if (clock.monotonic_ms() < due_ms) return
-        const is_full = await ports.isFull()
-        const limited = ports.limited()
-        if (!is_full && limited.length === 0) return forgetAll()
-        const began = clock.monotonic_ms()
-        markKnown()
-        await ports.measure()
-        const took = clock.monotonic_ms() - began
-        due_ms = clock.monotonic_ms() + Math.max(EVERY_MS, took * SHARE_OF_TIME)
-        const all = ports.stored()
-        for (const marks of [within_quota, with_room]) forgetGone(marks, all)
-        const with_quota = new Set(limited.map(({ id }) => id))
-        // A quota that is set later is about what grows from then on.
-        remember(
-          within_quota,
-          all.filter(({ project_id }) => !with_quota.has(project_id)),
-        )
-        const stopped = new Set<string>()
-        const by_project = Map.groupBy(all, ({ project_id }) => project_id)
-        for (const project of limited) {
-          await setImmediate()
-          await holdQuota(project, by_project.get(project.id) ?? [], stopped)
-        }
-        await holdDisk(all, is_full, stopped)
-      } catch (error) {
-        log.warn('The sizes of volumes and databases cannot be measured', { error })
-      }
+    /** Measures and compares, when it is time and there is a limit, or the disk has just filled up. Never rejects. */
+    pass(): Promise<void> {
+      under_way ??= pass().finally(() => {
+        under_way = undefined
+      })
+      return under_way
+    },
+    /** Compares as well when the disk has filled up since it was looked at last, which costs next to nothing. */
+    async look(): Promise<void> {
+      if (!was_full && (await ports.isFull().catch(() => false))) await this.pass()
     },
   }
 }

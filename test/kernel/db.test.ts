@@ -47,6 +47,15 @@ describe('the database', () => {
     expect([db.state(), db.raw.pragma('busy_timeout', { simple: true })]).toEqual([state, 5000])
     other.close()
   })
+  it('leaves out what is only noted beside an answer while its disk is full', () => {
+    db.raw.exec('CREATE TABLE noted (at BLOB)')
+    const note = () => db.note(() => void db.sql('INSERT INTO noted VALUES (zeroblob(100000))').run())
+    db.raw.pragma(`max_page_count = ${db.raw.pragma('page_count', { simple: true })}`)
+    expect(note()).toBe(false)
+    expect(() => db.tx(() => void note())).toThrow('full')
+    db.raw.pragma('max_page_count = 1000000')
+    expect([note(), db.sql('SELECT count(*) FROM noted').pluck().get()]).toEqual([true, 1])
+  })
   it('leaves out what is only noted beside an answer while another program has it', () => {
     const other = openDb(join(directory, 'portreeve.db'))
     db.raw.exec('CREATE TABLE noted (at TEXT)')

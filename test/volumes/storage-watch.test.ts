@@ -208,6 +208,25 @@ describe('of what grows', () => {
       error: expect.stringContaining('a grew most, by 100 MiB'),
     })
   })
+  it('a disk that fills up between two measurements is not left so until the next one', async () => {
+    limited = [{ id: 'prj_1', storage_bytes: 900 * MIB }]
+    await watch.pass()
+    api.fakes.clock.advance(11_000)
+    growth = { b: 200 * MIB }
+    await watch.look()
+    expect(all.map(({ used_bytes }) => used_bytes)).toEqual(Array(4).fill(10 * MIB))
+    is_full = true
+    await watch.look()
+    expect(told).toMatchObject([{ name: 'b', code: 'disk_full' }])
+    // It stays full: from here on, the volumes are measured once a minute, as ever.
+    growth = { c: 200 * MIB }
+    api.fakes.clock.advance(11_000)
+    await Promise.all([watch.look(), watch.pass()])
+    expect(stopped()).toEqual(['b'])
+    api.fakes.clock.advance(61_000)
+    await watch.pass()
+    expect(stopped()).toEqual(['b', 'c'])
+  })
   it('what fills the disk little by little is found by the sum of it', async () => {
     is_full = true
     growth = { a: 20 * MIB, b: 3 }
