@@ -6,9 +6,9 @@ import { defineModule, sealedById } from '#server/kernel/module'
 import type { Base } from '#server/platform/base'
 import type { Projects } from '#server/projects/service'
 import { createDiskFull } from './disk-full.ts'
-import { dataOf } from './data.ts'
 import { createVolumes } from './service.ts'
-import { createStorageWatch, type StopOutcome } from './storage-watch.ts'
+import { storagePorts } from './storage-ports.ts'
+import { createStorageWatch } from './storage-watch.ts'
 
 /** An app that did not come up may have lost a volume. */
 const MAY_TELL_OF_A_LOSS = new Set(['app.failed', 'app.start_failed', 'deployment.failed'])
@@ -41,8 +41,11 @@ export default defineModule({
     use: {
       apps: Pick<AppsDomain, 'find' | 'note' | 'requireAtHome'>
       backups: { final: FinalBackups }
-      databases: Pick<Databases, 'stored' | 'measure' | 'stopBecause'>
-      deployments: Pick<DeploymentsDomain, 'requireEngine' | 'desiredProcesses' | 'holders' | 'stopApp'>
+      databases: Pick<Databases, 'find' | 'layers' | 'stored' | 'measure' | 'stopBecause'>
+      deployments: Pick<
+        DeploymentsDomain,
+        'requireEngine' | 'desiredProcesses' | 'holders' | 'stopApp' | 'layers'
+      >
       projects: Pick<Projects, 'requireQuota' | 'limitedStorage'>
     },
   ) => {
@@ -65,26 +68,7 @@ export default defineModule({
     })
     const storage = createStorageWatch({
       ...base,
-      ports: {
-        limited: () => use.projects.limitedStorage(),
-        stored: () => [
-          ...volumes.stored().map((row) => ({
-            ...{ ...row, kind: 'volume' as const, data_id: dataOf(row) },
-            ...{ used_bytes: row.used_bytes ?? 0, kept_bytes: 0 },
-          })),
-          ...use.databases.stored().map((row) => ({ ...row, kind: 'database' as const })),
-        ],
-        measure: async () => use.databases.measure(await volumes.measure()),
-        isFull: createDiskFull(base.engine, base.config.data_directory),
-        async stop({ kind, id }, reason) {
-          if (kind === 'database') return use.databases.stopBecause(id, reason.error)
-          const outcomes: StopOutcome[] = []
-          for (const app_id of volumes.writersOf(id))
-            outcomes.push(await use.deployments.stopApp(app_id, reason))
-          // One that writes on while a job is about it is tried again, whatever else was stopped.
-          return (['busy', 'stopped'] as const).find((one) => outcomes.includes(one)) ?? 'idle'
-        },
-      },
+      ports: storagePorts(volumes, use, createDiskFull(base.engine, base.config.data_directory)),
     })
     // A fast disk takes the whole reserve within seconds.
     let looking: NodeJS.Timeout | undefined

@@ -3,9 +3,13 @@ import type { Clock } from '#server/kernel/clock'
 import type { FailureCode } from '#server/kernel/failures'
 import type { Log } from '#server/kernel/log'
 
-/** A volume or a database, with the bytes that it held when it was measured last. */
+/**
+ * A volume, a database, or what an instance wrote beside its volumes, with the bytes that it held when it was measured
+ * last. The last counts for no quota, and on a full disk like the others.
+ */
 export interface Stored {
-  kind: 'volume' | 'database'
+  kind: 'volume' | 'database' | 'layer'
+  /** Of a layer, the app or the database whose instance it is. */
   id: string
   /** What the engine calls its data: a restore puts others in their place. */
   data_id: string
@@ -26,8 +30,8 @@ export interface StoragePorts {
   /** Projects with a quota `storage_bytes`. */
   limited(): readonly { id: string; storage_bytes: number }[]
   stored(): readonly Stored[]
-  /** Has the engine measure what is stored. */
-  measure(): Promise<void>
+  /** Has the engine measure what is stored; layers on a full disk alone, where they matter. */
+  measure(is_full: boolean): Promise<void>
   /** Whether nothing is left of the disk but what is kept for Portreeve itself. */
   isFull(): Promise<boolean>
   /** Ends what writes to it, and tells why. */
@@ -75,8 +79,8 @@ function forgetGone(marks: Marks, all: readonly Stored[]): void {
 }
 
 /**
- * Stops what fills a project's share of the disk, or the disk itself: of all volumes and databases the one that
- * grew most since there was room, if its growth crossed the quota or is large enough to matter. What holds much
+ * Stops what fills a project's share of the disk, or the disk itself: of all volumes, databases and layers the
+ * one that grew most since there was room, if its growth crossed the quota or is large enough to matter. What holds much
  * and does not grow is left alone, and so is what grows by little beside it. Without a quota and with room on
  * the disk nothing is measured.
  */
@@ -106,7 +110,7 @@ export function createStorageWatch({ clock, log, ports }: StorageWatchOptions) {
       if (outcome === 'idle') continue
       if (outcome === 'stopped' && !stopped.has(one.id)) {
         stopped.add(one.id)
-        log.warn(why.error, { project_id: one.project_id, [`${one.kind}_id`]: one.id })
+        log.warn(why.error, { project_id: one.project_id, kind: one.kind, id: one.id })
       }
       return outcome
     }
@@ -136,7 +140,11 @@ export function createStorageWatch({ clock, log, ports }: StorageWatchOptions) {
     const grown = growthOf(all, with_room).filter(({ by_bytes }) => by_bytes >= LEAST_GROWTH_BYTES)
     await stopOne(grown, with_room, stopped, ({ one: { kind, name }, by_bytes }) => ({
       code: 'disk_full',
-      error: `The disk of the server is full: what is left is kept for Portreeve itself. The ${kind} ${name} grew most, by ${shown(by_bytes)}, so what writes to it was stopped. Free space; then start it.`,
+      error: `The disk of the server is full: what is left is kept for Portreeve itself. ${
+        kind === 'layer'
+          ? `What ${name} wrote into its container grew most, by ${shown(by_bytes)}, so it was stopped, and that is gone with it. What is to be kept belongs on a volume; then start it.`
+          : `The ${kind} ${name} grew most, by ${shown(by_bytes)}, so what writes to it was stopped. Free space; then start it.`
+      }`,
     }))
   }
   /** What was there before it was measured, as it was known then, counts as held and not as growth. */
@@ -155,7 +163,7 @@ export function createStorageWatch({ clock, log, ports }: StorageWatchOptions) {
   async function compare(is_full: boolean, limited: ReturnType<StoragePorts['limited']>): Promise<void> {
     began_ms = clock.monotonic_ms()
     markKnown()
-    await ports.measure()
+    await ports.measure(is_full)
     const took = clock.monotonic_ms() - began_ms
     due_ms = clock.monotonic_ms() + Math.max(EVERY_MS, took * SHARE_OF_TIME)
     const all = ports.stored()
@@ -167,7 +175,10 @@ export function createStorageWatch({ clock, log, ports }: StorageWatchOptions) {
       all.filter(({ project_id }) => !with_quota.has(project_id)),
     )
     const stopped = new Set<string>()
-    const by_project = Map.groupBy(all, ({ project_id }) => project_id)
+    const by_project = Map.groupBy(
+      all.filter(({ kind }) => kind !== 'layer'),
+      ({ project_id }) => project_id,
+    )
     for (const project of limited) {
       await setImmediate()
       await holdQuota(project, by_project.get(project.id) ?? [], stopped)

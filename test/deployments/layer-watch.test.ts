@@ -103,7 +103,7 @@ it('however many apps and instances there are, each instance is looked at once, 
   let looks = 0
   const ids = Array.from({ length: 100 }, (_, n) => `rel_${n}`)
   const instances = ids.map((id) =>
-    Object.defineProperty({ id: `ins_${id}`, state: 'running' }, 'release_id', {
+    Object.defineProperty({ id: `ins_${id}`, owner: { kind: 'app', id }, state: 'running' }, 'release_id', {
       get() {
         looks += 1
         return id
@@ -130,6 +130,8 @@ it('however many apps and instances there are, each instance is looked at once, 
 it('an instance of which the engine tells nothing keeps no other from being looked at', async () => {
   const instances = ['one', 'two'].map((name) => ({
     id: `ins_${name}`,
+    owner: { kind: 'app', id: name },
+    project_id: 'prj_1',
     release_id: `rel_${name}`,
     state: 'exited',
   }))

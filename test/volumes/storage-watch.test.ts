@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { storagePorts } from '#server/volumes/storage-ports'
 import {
   createStorageWatch,
   type StopOutcome,
@@ -120,6 +121,41 @@ it('without a limit nothing is measured, with one at most once a minute, and an 
   expect(asked()).toBe(at_first + 1)
   api.fakes.engine.setUnavailable(true)
   await pass()
+})
+
+it('an app that fills the disk beside its volumes is stopped, and not one that holds much and does not grow', async () => {
+  const [old, greedy] = [await appWithVolume('old'), await appWithVolume('greedy')]
+  const database = (await call().post('/api/databases', { name: 'orders', engine: 'redis', version: '8' }))
+    .body.data.id
+  await api.services.jobs.idle()
+  const fill = async (kind: 'app' | 'database', id: string, bytes: number) => {
+    const [instance] = await api.fakes.engine.instances({ owner: { kind, id } })
+    api.fakes.engine.fillLayer(instance!.id, bytes)
+  }
+  const { deployments, databases } = api.services
+  let is_full = false
+  const watch = createStorageWatch({
+    ...api.kernel,
+    clock: api.fakes.clock,
+    ports: storagePorts(api.services.volumes, api.services, async () => is_full),
+  })
+  await fill('app', old.id, 900 * MIB)
+  await deployments.layers.pass()
+  await databases.layers.pass()
+  await watch.pass()
+  await fill('app', greedy.id, 500 * MIB)
+  is_full = true
+  await watch.look()
+  expect(await app(greedy.id)).toMatchObject({
+    status: 'failed',
+    last_error:
+      'The disk of the server is full: what is left is kept for Portreeve itself. What greedy wrote into its container grew most, by 500 MiB, so it was stopped, and that is gone with it. What is to be kept belongs on a volume; then start it.',
+  })
+  await fill('database', database, 300 * MIB)
+  api.fakes.clock.advance(61_000)
+  await watch.pass()
+  expect((await call().get(`/api/databases/${database}`)).body.data.status).toBe('failed')
+  expect((await app(old.id)).status).toBe('running')
 })
 
 it('an app that is busy is waited for: nobody else is stopped, and it is stopped once its job has ended', async () => {

@@ -26,6 +26,14 @@ export interface LayerWatchOptions {
   stop(one: WatchedLayers, reason: { code: FailureCode; error: string }): Promise<void>
 }
 
+/** What an instance on this server wrote beside its volumes, as it was measured last. */
+export interface WrittenLayer {
+  instance_id: string
+  owner_id: string
+  project_id: string
+  bytes: number
+}
+
 /** How often an instance is looked at, at most. */
 const EVERY_MS = 300_000
 /** The engine walks all files of a layer: of its time, a hundredth is spent on this. */
@@ -42,13 +50,18 @@ const shown = (bytes: number) =>
 export function createLayerWatch(options: LayerWatchOptions) {
   const { engine, clock, log, limit_bytes } = options
   const due_ms = new Map<string, number>()
+  const written = new Map<string, WrittenLayer>()
 
-  async function measure({ id }: Instance): Promise<number | undefined> {
+  const isDue = ({ id }: Instance): boolean => (due_ms.get(id) ?? 0) <= clock.monotonic_ms()
+  async function measure({ id, owner, project_id, node }: Instance): Promise<number | undefined> {
     const began = clock.monotonic_ms()
-    if ((due_ms.get(id) ?? 0) > began) return undefined
     let least_ms = EVERY_MS
     try {
-      return await engine.layerBytes(id)
+      const bytes = await engine.layerBytes(id)
+      // What is on another server takes nothing of this disk.
+      if (bytes !== undefined && node === undefined)
+        written.set(id, { instance_id: id, owner_id: owner.id, project_id, bytes })
+      return bytes
     } catch (error) {
       // An engine that tells nothing of one container may tell of all others.
       log.warn('What an instance writes cannot be measured', { instance: id, error })
@@ -62,7 +75,7 @@ export function createLayerWatch(options: LayerWatchOptions) {
 
   async function look(one: WatchedLayers, instances: readonly Instance[]): Promise<void> {
     for (const instance of instances) {
-      const bytes = await measure(instance)
+      const bytes = isDue(instance) ? await measure(instance) : undefined
       if (bytes === undefined || bytes <= limit_bytes) continue
       log.warn('An instance wrote more than its share of the disk', { id: one.id, bytes, limit_bytes })
       return options.stop(one, {
@@ -71,33 +84,40 @@ export function createLayerWatch(options: LayerWatchOptions) {
       })
     }
   }
+  /** What runs of everything that is meant to, one after another. */
+  async function* watched(): AsyncGenerator<[one: WatchedLayers, instances: Instance[]]> {
+    const all = await engine.instances({})
+    const known = new Set(all.map(({ id }) => id))
+    for (const kept of [due_ms, written]) for (const id of kept.keys()) if (!known.has(id)) kept.delete(id)
+    // One that waits to be started again keeps what it wrote, and writes on after that.
+    const of_release = Map.groupBy(
+      all.filter(({ state }) => state !== 'dead'),
+      ({ release_id }) => release_id,
+    )
+    const pace = createPace('layers')
+    for (const one of options.desired()) {
+      const rest = pace.rest()
+      if (rest) await rest
+      const makers = new Set(options.makers(one))
+      yield [one, [...makers].flatMap((release_id) => of_release.get(release_id) ?? [])]
+    }
+  }
 
   return {
     /** Looks at every instance that is due. Never rejects. */
     async pass(): Promise<void> {
       try {
-        const all = await engine.instances({})
-        const known = new Set(all.map(({ id }) => id))
-        for (const id of due_ms.keys()) if (!known.has(id)) due_ms.delete(id)
-        // One that waits to be started again keeps what it wrote, and writes on after that.
-        const of_release = Map.groupBy(
-          all.filter(({ state }) => state !== 'dead'),
-          ({ release_id }) => release_id,
-        )
-        const pace = createPace('layers')
-        for (const one of options.desired()) {
-          const rest = pace.rest()
-          if (rest) await rest
-          if (options.busy(one.id)) continue
-          const makers = new Set(options.makers(one))
-          await look(
-            one,
-            [...makers].flatMap((release_id) => of_release.get(release_id) ?? []),
-          )
-        }
+        for await (const [one, instances] of watched()) if (!options.busy(one.id)) await look(one, instances)
       } catch (error) {
         log.warn('What instances write cannot be measured', { error })
       }
+    },
+    /** What each instance on this server wrote, as far as it was measured. */
+    written: (): readonly WrittenLayer[] => [...written.values()],
+    /** Measures all that are on this server, whether they are due or not: the disk is full. */
+    async measure(): Promise<void> {
+      for await (const [, instances] of watched())
+        for (const instance of instances) if (instance.node === undefined) await measure(instance)
     },
   }
 }
