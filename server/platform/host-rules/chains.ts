@@ -90,6 +90,9 @@ export function createChains(run: Run, network?: string) {
       known.set(key, `${desired}\n${inChain(await read(family), name)}`)
       return true
     },
+    /** Whether all packets of a chain get into another one. */
+    leads: async (family: 4 | 6, parent: string, name: string): Promise<boolean> =>
+      (await read(family)).includes(`-A ${parent} -j ${name}`),
     /** Names of Portreeve's chains that begin like this. */
     async names(family: 4 | 6, prefix: string): Promise<string[]> {
       return (await read(family)).flatMap((line) => {

@@ -61,15 +61,19 @@ export const inputRules = (facts: IsolationFacts, family: Family = 4): string[] 
   REFUSE[family],
 ]
 
-/** For packets from containers to others: no metadata service and no neighbour of this machine. */
-export const forwardRules = (facts: IsolationFacts, family: Family = 4): string[] => [
+/**
+ * For packets from containers to others: no metadata service and no neighbour of this machine.
+ * @param is_kept whether the engine's own rules stand, which keep its networks apart.
+ */
+export const forwardRules = (facts: IsolationFacts, family: Family = 4, is_kept = true): string[] => [
   STANDING,
   ...allowed(family, facts),
   ...(family === 4
     ? [
         ...LINK_LOCAL_V4.map((network) => `-d ${network} ${REFUSE[4]}`),
         // By way of a bridge alone: a neighbour of this machine may have an address of that range as well.
-        `-d ${facts.own_networks} -o ${CONTAINER_BRIDGES} -j RETURN`,
+        // Without the engine's rules only what stays on one bridge, where the kernel filters that at all.
+        `-d ${facts.own_networks} -o ${CONTAINER_BRIDGES}${is_kept ? '' : ' -m physdev --physdev-is-bridged'} -j RETURN`,
         ...PRIVATE_V4.map((network) => `-d ${network} ${REFUSE[4]}`),
       ]
     : [

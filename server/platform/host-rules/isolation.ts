@@ -78,10 +78,6 @@ function isNeighbour(network: string, { Subnet, Gateway }: BridgeNetwork): boole
   return overlaps(listed, own) && listed.prefix >= own.prefix && network !== `${Gateway}/32`
 }
 
-/** The engine has its chain for IPv6 only where it keeps rules for it. */
-const forwardParent = async (chains: Chains, family: 4 | 6): Promise<string> =>
-  family === 4 || (await chains.names(family, ENGINE_CHAIN)).includes(ENGINE_CHAIN) ? ENGINE_CHAIN : 'FORWARD'
-
 /** Sets the rules of a machine with containers. @param bridge that build steps and containers of others are on. */
 export async function ensureIsolation(
   chains: Chains,
@@ -90,7 +86,9 @@ export async function ensureIsolation(
 ): Promise<void> {
   for (const family of [4, 6] as const) {
     if (!chains.has(family)) continue
-    const forward = await forwardParent(chains, family)
+    // It has its rules for IPv6 only where it was told to, and loses all of them when somebody empties the firewall,
+    // until it is started again.
+    const is_kept = await chains.leads(family, 'FORWARD', ENGINE_CHAIN)
     for (const [source, match] of sourcesOf(family, bridge)) {
       const base = { family, match } as const
       await chains.ensure({
@@ -102,17 +100,17 @@ export async function ensureIsolation(
       await chains.ensure({
         ...base,
         name: `${PREFIX}OUT-${source}`,
-        parent: forward,
-        rules: forwardRules(facts, family),
+        parent: is_kept ? ENGINE_CHAIN : 'FORWARD',
+        rules: forwardRules(facts, family, is_kept),
       })
     }
   }
 }
 
 /**
- * Rules in `INPUT` and in the engine's `DOCKER-USER`, for packets that come from project networks and from the
- * bridge of build steps. They outlive this process, as the apps do, and are taken away when Portreeve is
- * uninstalled.
+ * Rules in `INPUT` and in the engine's `DOCKER-USER`, or in `FORWARD` while nothing leads there, for packets that
+ * come from project networks and from the bridge of build steps. They outlive this process, as the apps do, and are
+ * taken away when Portreeve is uninstalled.
  */
 export function createIsolation(options: IsolationOptions): Isolation {
   const run = options.run ?? runProgram
