@@ -44,3 +44,19 @@ it.runIf(process.getuid?.() === 0)(
     expect(bytes).toBeLessThan(6 * MIB)
   },
 )
+
+it.runIf(process.getuid?.() === 0)(
+  'files that the engine keeps for a container, and lets it write to, count as written by it',
+  async () => {
+    const [hosts, names, own_name] = [3 * MIB, 2 * MIB, MIB].map((bytes) => join(folderOf(bytes), 'x'))
+    const paths = { HostsPath: hosts, ResolvConfPath: names, HostnamePath: own_name }
+    const server = await createEngineStandIn((_, response) =>
+      json(response, { Id: 'c1', SizeRw: MIB, Mounts: [], ...paths }),
+    )
+    const connection = createConnection(server.docker_host)
+    closing.push(() => connection.close(), server.close)
+    const bytes = (await layerBytes(connection, 'c1'))!
+    expect(bytes).toBeGreaterThanOrEqual(7 * MIB)
+    expect(bytes).toBeLessThan(8 * MIB)
+  },
+)
