@@ -118,6 +118,20 @@ describe('a variable', () => {
     ['SUPABASE', 'eyJhbGciOiJIUzI1NiJ9.eyJyb2xlIjoiYW5vbiJ9.c2ln', true],
     ['PUBLIC_URL', 'https://example.com:8080/a@b', false],
     ['KEYBOARD', 'x', false],
+    ['OPENAI_KEY', `sk-proj-${'a1B2'.repeat(10)}`, true],
+    ['CLAUDE', `sk-ant-api03-${'a1B2'.repeat(10)}`, true],
+    ['NPM_AUTH', `npm_${'a1B2'.repeat(9)}`, true],
+    ['DOCKER_HUB', `dckr_pat_${'a1B2'.repeat(7)}`, true],
+    ['MODELS', `hf_${'aBcD'.repeat(8)}`, true],
+    ['STRIPE_HOOK', `whsec_${'a1B2'.repeat(8)}`, true],
+    ['SPACES', `dop_v1_${'0a'.repeat(32)}`, true],
+    ['APP_KEY', `base64:${'a1B2'.repeat(10)}a1B=`, true],
+    ['SLACK', 'https://hooks.slack.com/services/T0/B0/abcdefgh', true],
+    ['DISCORD', 'https://discord.com/api/webhooks/1/abcdefgh', true],
+    ['MAPS', `AIza${'a1B2_'.repeat(7)}`, true],
+    ['NEXT_PUBLIC_MAPS', `AIza${'a1B2_'.repeat(7)}`, false],
+    ['MODEL', 'sk-learn', false],
+    ['CHAT', 'https://hooks.slack.com/', false],
   ])('is taken for a secret by its name or value when nobody says so: %s', async (key, value, secret) => {
     expect((await add({ key, value })).body.data.secret).toBe(secret)
     expect((await add({ key: `${key}_2`, value, secret: !secret })).body.data.secret).toBe(!secret)
