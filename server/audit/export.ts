@@ -1,5 +1,5 @@
 import { Readable } from 'node:stream'
-import { setImmediate } from 'node:timers/promises'
+import { createPace } from '#server/kernel/pace'
 import type { AuditLine } from './schema.ts'
 
 const COLUMNS = [
@@ -72,19 +72,23 @@ const RENDER = {
 }
 
 /**
- * Lines in pieces as a stream of text, made as fast as the client takes them. Others are served after each piece:
- * to a client that takes all at once a stream would else be written to its end in one go.
+ * Lines in pieces as a stream of text, made as fast as the client takes them. Of all that are under way one makes a
+ * piece in each round of the event loop: some hundred of them would else keep everybody waiting, each with its own.
+ * @param owner for whom it is made.
  */
 export function exportLines(
   pieces: Iterable<readonly AuditLine[]>,
   format: 'csv' | 'ndjson',
+  owner: string,
 ): { stream: Readable; media_type: string } {
   const { head, line, media_type } = RENDER[format]
   const parts = async function* () {
+    const pace = createPace(owner)
+    await pace.pause()
     if (head) yield head
     for (const piece of pieces) {
       if (piece.length > 0) yield piece.map(line).join('')
-      await setImmediate()
+      await pace.pause()
     }
   }
   return { stream: Readable.from(parts()), media_type }

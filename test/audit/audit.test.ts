@@ -187,11 +187,33 @@ describe('the audit log', () => {
       next = setImmediate(count)
     })
     let exported = ''
-    for await (const text of exportLines(api.services.audit.pieces({}), 'ndjson').stream) exported += text
+    for await (const text of exportLines(api.services.audit.pieces({}), 'ndjson', 'usr').stream)
+      exported += text
     clearImmediate(next)
     const written = exported.split('\n').length - 1
     expect(written).toBe(api.services.audit.page({}, 1, 0).total)
     expect(turns).toBeGreaterThanOrEqual(Math.floor(written / 50))
+  })
+  it('makes one piece of all exports that are under way before others are served', async () => {
+    let round = 0
+    let next = setImmediate(function count() {
+      round += 1
+      next = setImmediate(count)
+    })
+    const rounds: number[] = []
+    function* pieces() {
+      for (let count = 0; count < 5; count += 1) {
+        rounds.push(round)
+        yield []
+      }
+    }
+    const read = async (owner: string) => {
+      for await (const _ of exportLines(pieces(), 'csv', owner).stream);
+    }
+    await Promise.all(Array.from({ length: 40 }, (_, n) => read(n % 2 ? 'usr_one' : 'usr_other')))
+    clearImmediate(next)
+    expect(rounds).toHaveLength(40 * 5)
+    expect(new Set(rounds).size).toBe(rounds.length)
   })
   it('looks through a bounded part of the trail at once for what matches nowhere', () => {
     const { db } = api.kernel

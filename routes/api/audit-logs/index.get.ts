@@ -11,6 +11,6 @@ export default endpoint({
   query: AuditQuery,
   response: AuditList,
   media_types: AUDIT_MEDIA_TYPES,
-  handler: ({ query, services, response }) =>
-    answerAuditLog(services.audit, query, undefined, response.header),
+  handler: ({ query, actor, services, response }) =>
+    answerAuditLog(services.audit, query, { reader: actor.user_id }, response.header),
 })

@@ -15,6 +15,6 @@ export default endpoint({
   response: AuditList,
   media_types: AUDIT_MEDIA_TYPES,
   errors: ['NOT_FOUND'],
-  handler: ({ params, query, services, response }) =>
-    answerAuditLog(services.audit, query, params.id, response.header),
+  handler: ({ params, query, actor, services, response }) =>
+    answerAuditLog(services.audit, query, { project_id: params.id, reader: actor.user_id }, response.header),
 })
