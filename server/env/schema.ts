@@ -161,7 +161,7 @@ export const VariableImport = v.pipe(
       v.pipe(
         v.picklist(['merge', 'replace']),
         v.description(
-          '`merge` keeps variables that are not named, `replace` removes them. The lines in which an export only names secrets leave these as they are.',
+          '`merge` keeps variables that are not named, `replace` removes them. The lines in which an export only names a variable leave it as it is.',
         ),
       ),
       'merge',

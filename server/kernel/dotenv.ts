@@ -167,6 +167,10 @@ const closes = (text: string, from: number, quote: string): boolean =>
 /** A value that every reader of dotenv takes without quotes. */
 const PLAIN = /^[A-Za-z0-9_./:@%+,=-]*$/
 
+/** What stands in the place of a value that the format has no way to write. */
+export const unwritable = (key: string): string =>
+  `# ${key} holds characters that a dotenv file cannot write; its reveal shows it.`
+
 /**
  * One assignment that reads back as the very same value; a comment that says so where the format
  * has no way to write it.
@@ -179,5 +183,5 @@ export function renderEntry(key: string, value: string): string {
     if (!value.includes('`')) return `${key}=\`${value}\``
   }
   if (!/["\\]/.test(value)) return `${key}="${value.replaceAll('\n', '\\n').replaceAll('\r', '\\r')}"`
-  return `# ${key} holds characters that a dotenv file cannot write; read it with GET /env/${key}/reveal.`
+  return unwritable(key)
 }

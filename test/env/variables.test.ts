@@ -397,6 +397,17 @@ describe('an export', () => {
 })
 
 describe('an export that is imported in the place of all', () => {
+  it.each(['', '?reveal=true', '?masked=true'])(
+    'leaves variables alone whose values a dotenv file cannot write (%s)',
+    async (query) => {
+      const value = `'"\` and \\`
+      await add({ key: 'QUOTES', value, secret: false })
+      const { text } = await developer().get(`${env}/export${query}`)
+      const taken = await developer().post(`${env}/import`, { text, mode: 'replace' })
+      expect(taken.body.data.removed).toEqual([])
+      expect((await developer().get(env)).body.data).toMatchObject([{ key: 'QUOTES', value }])
+    },
+  )
   it('leaves the secrets that it only names, and removes what it does not name', async () => {
     await add({ key: 'MODE', value: 'live' })
     await add({ key: 'OLD', value: 'x' })
