@@ -19,7 +19,10 @@ const PACKINGS: { begins: Buffer; unpack(): Transform }[] = [
     unpack: () => createZstdDecompress({ params: { [constants.ZSTD_d_windowLogMax]: WINDOW_LOG } }),
   },
 ]
-const LOOKED_AT = 16
+/** Room for what a text begins with. */
+const LOOKED_AT = 128
+/** How much of the end of a text is looked at. */
+const LAST_BYTES = 4096
 
 const unreadable = (what: string) => new ApiError('VALIDATION_ERROR', `body: ${what}`)
 
@@ -55,6 +58,24 @@ async function peek(
   return { head, all: all() }
 }
 
+/** Whether the beginning is that of a dump; text has no NUL, and a client would pass it over. */
+const isDump = (head: Buffer, { begins }: DumpFormat): boolean =>
+  head.length > 0 && (begins ? head.subarray(0, begins.length).equals(begins) : !head.includes(0))
+
+/** The same text, refused at its end where that is not the end of a whole dump. */
+async function* wholeText(
+  source: AsyncIterable<Uint8Array>,
+  { mark }: NonNullable<DumpFormat['ends']>,
+): AsyncGenerator<Uint8Array> {
+  let last = Buffer.alloc(0)
+  for await (const chunk of source) {
+    last = Buffer.concat([last, chunk.subarray(-LAST_BYTES)]).subarray(-LAST_BYTES)
+    yield chunk
+  }
+  if (!last.includes(mark))
+    throw unreadable(`is cut off: «${mark}» is missing at its end. Make the dump again, and send all of it.`)
+}
+
 /**
  * The dump in an upload: gzip and zstd are undone. Refused with 422 when it does not begin as the dumps of the
  * engine do, or does not end.
@@ -72,13 +93,14 @@ export async function* unpackDump(
   let size = 0
   try {
     const { head, all } = await peek(plain)
-    const { begins, label, made_with } = format
-    if (head.length === 0 || (begins && !head.subarray(0, begins.length).equals(begins)))
+    const { label, made_with, ends } = format
+    if (!isDump(head, format))
       throw unreadable(
         `is no dump of ${label}. Make one with ${made_with}; it may be packed with gzip or zstd.`,
       )
     if (format.guard !== undefined) yield Buffer.from(format.guard)
-    for await (const chunk of all) {
+    const whole = ends?.begun.test(head.toString('latin1')) ? wholeText(all, ends) : all
+    for await (const chunk of whole) {
       size += chunk.byteLength
       if (size > MAX_UNPACKED_BYTES)
         throw new ApiError(

@@ -114,6 +114,8 @@ export interface DumpFormat {
   begins?: Buffer
   /** How people make one. */
   made_with: string
+  /** Where it is text: how a dump of that tool begins, and what is then near its end unless it was cut off. */
+  ends?: { begun: RegExp; mark: string }
   /** Put before it, so that the client that reads it takes statements only. */
   guard?: string
 }

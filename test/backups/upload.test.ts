@@ -73,6 +73,22 @@ describe('an uploaded dump', () => {
     expect((await backups()).filter((one: any) => one.status === 'succeeded')).toEqual([])
     expect(api.fakes.engine.volumes()).toHaveLength(1)
   })
+  it.each([
+    ['of MariaDB', '/*M!999999\\- enable the sandbox mode */ \n-- MariaDB dump 10.19-11.8.2\n', 'cut off'],
+    ['of MySQL', '-- MySQL dump 10.13  Distrib 8.4.0\n', 'cut off'],
+    ['of nothing but zeros', '\0'.repeat(5000), 'is no dump of MariaDB'],
+  ])('that is cut off is refused where only its last line tells: %s', async (_whose, begin, message) => {
+    await api.as('developer').post('/api/databases', { name: 'texts', engine: 'mariadb' })
+    await api.services.jobs.idle()
+    id = (await api.as('developer').get('/api/databases?q=texts')).body.data[0].id
+    const table = 'CREATE TABLE `a` (\n  `id` int(11)\n);\n'.repeat(200)
+    const { status, body } = await send(Buffer.from(begin + table))
+    expect([status, body.error?.message]).toEqual([422, expect.stringContaining(message)])
+    expect((await database()).previous_volume).toBeNull()
+    const end = '-- Dump completed on 2026-11-27 12:40:13\n'
+    if (!begin.startsWith('\0')) expect((await send(Buffer.from(begin + table + end))).status).toBe(201)
+    expect((await send(Buffer.from(table))).status).toBe(201)
+  })
   it('that the server refuses leaves the old data', async () => {
     server.failing.set('pg_restore', 1)
     expect((await send(DUMP)).status).toBe(201)

@@ -1,5 +1,5 @@
 import { type DatabaseEngine, databaseUrl, readCounts } from '../engine.ts'
-import { asApp, asRoot, countTables, dumpArguments, ownDatabase } from './mysql-family.ts'
+import { asApp, asRoot, countTables, DUMP_ENDS, dumpArguments, ownDatabase } from './mysql-family.ts'
 import { MYSQL, mysqlClient } from './clients.ts'
 
 const TLS = '/var/lib/mysql/portreeve-tls'
@@ -50,7 +50,11 @@ export const mariadb = {
   dump: {
     extension: 'sql',
     // Its client knows commands that run programs; in this mode it refuses them.
-    uploads: { made_with: 'mariadb-dump', guard: '/*!999999\\- enable the sandbox mode */\n' },
+    uploads: {
+      made_with: 'mariadb-dump',
+      ends: DUMP_ENDS,
+      guard: '/*!999999\\- enable the sandbox mode */\n',
+    },
     command: (credentials) => ({
       argv: ['mariadb-dump', ...dumpArguments(credentials)],
       env: { MYSQL_PWD: credentials.admin_password },

@@ -11,6 +11,14 @@ export const asRoot = (
   stdin: lines.join('\n'),
 })
 /**
+ * A dump that was cut off is a valid one, of fewer tables: only its last line tells. Its tools write that
+ * line wherever they write the first one.
+ */
+export const DUMP_ENDS = {
+  begun: /^(?:\/\*M?!999999[^\n]*\n)?-- (?:MySQL|MariaDB) dump /,
+  mark: '-- Dump completed',
+}
+/**
  * As the app's login, in its database. Commands of the client in what it reads (`\\!`, `system`)
  * are text, and files that a dump asks for (`LOAD DATA LOCAL`) are not given to it: the client runs
  * as root, with the variables of the container.

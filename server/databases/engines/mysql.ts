@@ -1,5 +1,5 @@
 import { type DatabaseEngine, databaseUrl, readCounts } from '../engine.ts'
-import { asApp, asRoot, countTables, dumpArguments, ownDatabase } from './mysql-family.ts'
+import { asApp, asRoot, countTables, DUMP_ENDS, dumpArguments, ownDatabase } from './mysql-family.ts'
 import { MYSQL, mysqlClient } from './clients.ts'
 
 /**
@@ -51,7 +51,7 @@ export const mysql = {
   tls: { port: 3306 },
   dump: {
     extension: 'sql',
-    uploads: { made_with: 'mysqldump' },
+    uploads: { made_with: 'mysqldump', ends: DUMP_ENDS },
     command: (credentials) => ({
       argv: ['mysqldump', '--set-gtid-purged=OFF', ...dumpArguments(credentials)],
       env: { MYSQL_PWD: credentials.admin_password },
