@@ -13,6 +13,10 @@ const OUTPUT_LIMIT_BYTES = 1024 ** 2
 /** What prints more, for nobody to keep, would be read for as long as it likes. */
 const MOST_PRINTED_BYTES = 16 * 1024 ** 2
 const LAST_LINES = 20
+/** What clients and servers call the reason; the statement that it is about stands behind it. */
+const TELLING = /\b(?:errors?|fatal|failed|exception|denied|can't|cannot)\b/i
+/** Characters of what a program said that a sentence has room for. */
+const MOST_SAID = 500
 /** Characters of the names of tables that a sentence has room for. */
 const MOST_NAMES = 200
 const NO_SPACE = /No space left on device|Disk quota exceeded/
@@ -68,12 +72,13 @@ export async function runInside(
   }
 }
 
-/** Runs a command of the descriptor that must succeed; throws what it said. Answers what it printed. */
+/** Runs a command of the descriptor that must succeed; throws what it said, with a hint. Answers what it printed. */
 export async function requireSuccess(
   instance: DatabaseInstance,
   command: ContainerCommand,
   signal: AbortSignal,
   streams: CommandStreams = {},
+  hint = 'Look at the log of the database.',
 ): Promise<string> {
   const result = await instance.run(command, streams, signal)
   if (result.exit_code === 0) return result.output
@@ -88,10 +93,11 @@ export async function requireSuccess(
       'End the transaction that holds the lock, then try again.',
       said,
     )
+  const reason = tellingLine(linesOf(result.stderr, instance)) ?? said.at(-1)
   throw new Fatal(
     'command_failed',
-    `${command.argv[0]} ended with exit code ${result.exit_code}${said.length > 0 ? `: ${said.at(-1)}` : '.'}`,
-    'Look at the log of the database.',
+    `${command.argv[0]} ended with exit code ${result.exit_code}${reason === undefined ? '.' : `: ${reason.slice(0, MOST_SAID)}`}`,
+    hint,
     said,
   )
 }
@@ -136,15 +142,23 @@ export function heldBack(
   }
 }
 
-/** The end of what something printed, without passwords. */
-export function lastWords(text: string, { credentials }: Pick<DatabaseInstance, 'credentials'>): string[] {
+type Secretive = Pick<DatabaseInstance, 'credentials'>
+/** What something printed, without passwords. */
+function linesOf(text: string, { credentials }: Secretive): string[] {
   const redact = redactor([credentials.password, credentials.admin_password])
   return text
     .split('\n')
     .filter((line) => line.trim() !== '')
-    .slice(-LAST_LINES)
     .map(redact)
 }
+/** The end of it. */
+export const lastWords = (text: string, of: Secretive): string[] => linesOf(text, of).slice(-LAST_LINES)
+/** The first line that names a reason; behind it come hints and the whole statement. */
+export const tellingLine = (lines: readonly string[]): string | undefined =>
+  lines
+    .find((line) => TELLING.test(line))
+    ?.trim()
+    .slice(0, MOST_SAID)
 
 /** A dump as it is written. */
 export const dumpStream = (instance: DatabaseInstance, signal: AbortSignal): Readable =>

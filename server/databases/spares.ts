@@ -1,6 +1,6 @@
 import { setTimeout as wait } from 'node:timers/promises'
 import { Fatal } from '#server/kernel/jobs/definition'
-import { requireSuccess } from './commands.ts'
+import { requireSuccess, tellingLine } from './commands.ts'
 import { sparingDisk } from '#server/platform/engine/sparing-disk'
 import type { DatabaseContext } from './context.ts'
 import type { FileRestore } from './engine.ts'
@@ -11,6 +11,10 @@ import type { SpareSpec } from './workload.ts'
 
 const ADOPT_LIMIT_MS = 600_000
 const PAUSE_MS = 200
+
+/** Spares go with their logs, and what serves is as it was: only the dump can be looked at. */
+const unloadable = ({ engine: { label }, version }: SpareSpec): string =>
+  `Nothing was changed. A dump has to be whole and made for ${label} ${version} or older, and what is in it must not need an administrator.`
 
 /**
  * Servers on volumes of their own that no app can reach: where a dump is restored and tried before
@@ -29,6 +33,17 @@ export function createSpares(
     await engine.ensureVolume(volume_id, { database: database_id, project: project_id })
   }
 
+  /** A server that ended while it read a dump: its log goes with it. */
+  const endedBy = (error: unknown, spec: SpareSpec): unknown =>
+    error instanceof Fatal && error.code === 'database_ended'
+      ? new Fatal(
+          error.code,
+          `${spec.engine.label} could not load the dump: ${tellingLine(error.log) ?? error.message}`,
+          unloadable(spec),
+          error.log,
+        )
+      : error
+
   async function loadFile(
     spec: SpareSpec,
     restore: FileRestore,
@@ -39,13 +54,15 @@ export function createSpares(
     await servers.instead(
       spec,
       async (idle) => {
-        await requireSuccess(idle, restore.write(), signal, { stdin: await dump() })
+        await requireSuccess(idle, restore.write(), signal, { stdin: await dump() }, unloadable(spec))
       },
       signal,
     )
     const loading = { ...spec, command: restore.load }
     await servers.start(loading, signal)
-    const loader = await servers.untilReady(loading, signal)
+    const loader = await servers.untilReady(loading, signal).catch((error: unknown) => {
+      throw endedBy(error, spec)
+    })
     await ensureLogin(loader, signal)
     await requireSuccess(loader, restore.adopt(credentials), signal)
     const end = clock.monotonic_ms() + ADOPT_LIMIT_MS
@@ -78,7 +95,14 @@ export function createSpares(
         const { load } = restore
         const instance = await servers.ensure({ ...spec, ...(load ? { command: load } : {}) }, limited)
         await makeLogin(instance, limited)
-        await requireSuccess(instance, restore.command(spec.credentials), limited, { stdin: await dump() })
+        const stdin = await dump()
+        await requireSuccess(
+          instance,
+          restore.command(spec.credentials),
+          limited,
+          { stdin },
+          unloadable(spec),
+        )
         return instance
       }),
     /** Makes a spare of a copy of a server's files and the log since then, as it was at a moment. */

@@ -95,6 +95,22 @@ describe('an uploaded dump', () => {
     const { status, previous_volume } = await database()
     expect([status, previous_volume]).toEqual(['running', null])
   })
+  it('that cannot be loaded says why, and not what stands behind the reason', async () => {
+    server.failing.set('pg_restore', 1)
+    server.complaint = [
+      'pg_restore: error: could not execute query: ERROR:  permission denied to create extension "timescaledb"',
+      'HINT:  Must be superuser to create this extension.',
+      'Command was: CREATE EXTENSION timescaledb',
+      ...Array.from({ length: 40 }, () => '    WITH'),
+      ');',
+      '',
+    ].join('\n')
+    const { job_id } = (await send(DUMP)).body.data
+    expect((await api.as('owner').get(`/api/system/jobs/${job_id}`)).body.data.error).toMatchObject({
+      message: expect.stringMatching(/permission denied to create extension "timescaledb"$/),
+      hint: expect.stringMatching(/^Nothing was changed\./),
+    })
+  })
   it('packed so that unpacking takes much memory is refused, and levels up to 19 are not', async () => {
     const long = Buffer.concat([DUMP, Buffer.alloc(9 * 1024 ** 2)])
     const packed = (windowLog: number, level: number) =>
