@@ -1,4 +1,6 @@
 import { describe, expect, it } from 'vitest'
+import { unreadable, unrevealed } from '#server/env/unrevealed'
+import { unwritable } from '#server/kernel/dotenv'
 import { diffText, readText } from '../../dashboard/src/features/variables/diff.ts'
 
 const known = [
@@ -19,6 +21,9 @@ describe('the preview of a text of variables', () => {
   })
   it('leaves a masked secret as it is', () => {
     expect(diffText('MODE=live\nTOKEN=********', known, true)).toEqual([])
+  })
+  it.each([unrevealed, unreadable, unwritable])('leaves what an export only names as it is', (remark) => {
+    expect(diffText(`MODE=live\n${remark('TOKEN')}\n`, known, true)).toEqual([])
   })
   it('reads quotes, comments, export and values of several lines', () => {
     const text = 'export A="one\\ntwo" \n# a comment\nB=plain # words\nC="first\nsecond"\nD=\'x=y\'\n'

@@ -17,6 +17,10 @@ export const MASK = '********'
 export const readText = (text: string): Map<string, string> =>
   new Map(readDotenv(text).entries.map(({ key, value }) => [key, value]))
 
+/** Remarks in which an export names a variable that it cannot write; the API leaves these as they are. */
+const REMARK =
+  /^# (\w+) (?:is a secret; reveal=true writes it|cannot be read with the key of this installation|holds characters that a dotenv file cannot write; its reveal shows it)\.\r?$/gm
+
 /** What saving the text would do, in the order of the text; removals last. */
 export function diffText(text: string, known: readonly Entry[], replace: boolean): Change[] {
   const values = readText(text)
@@ -27,6 +31,8 @@ export function diffText(text: string, known: readonly Entry[], replace: boolean
     if (!entry) changes.push({ key, kind: 'added' })
     else if (value !== MASK && value !== entry.value) changes.push({ key, kind: 'changed' })
   }
-  if (replace) for (const { key } of known) if (!values.has(key)) changes.push({ key, kind: 'removed' })
-  return changes
+  if (!replace) return changes
+  const kept = new Set([...values.keys(), ...[...text.matchAll(REMARK)].map(([, key]) => key!)])
+  const gone = known.filter(({ key }) => !kept.has(key))
+  return [...changes, ...gone.map(({ key }) => ({ key, kind: 'removed' as const }))]
 }
