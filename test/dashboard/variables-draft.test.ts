@@ -7,11 +7,15 @@ import {
   faultOf,
   importOf,
   keyOfField,
+  seeAgain,
   spread,
 } from '../../dashboard/src/features/variables/draft.ts'
 import { missingOf } from '../../dashboard/src/features/variables/suggested.ts'
 
-const TOKEN = { key: 'TOKEN', value: '********', secret: true, scopes: ['runtime'], comment: 'of the shop' }
+const TOKEN = {
+  ...{ key: 'TOKEN', value: '********', secret: true, version: 3 },
+  ...{ scopes: ['runtime'], comment: 'of the shop' },
+}
 const begin = (...rows: Partial<DraftRow>[]): DraftRow[] =>
   rows.map((row, at) => ({ id: at + 1, key: '', value: '', use: '', secret: false, comment: '', ...row }))
 const cells = (rows: DraftRow[]) => rows.map(({ key, value }) => `${key}=${value}`)
@@ -45,9 +49,18 @@ describe('a draft of variables', () => {
       mode: 'merge',
       variables: { TOKEN: '********' },
       details: { TOKEN: { scopes: ['runtime'], secret: true, comment: null } },
+      versions: { TOKEN: 3 },
     })
     rows[0]!.value = 'new'
     expect(importOf(rows).variables).toEqual({ TOKEN: 'new' })
+  })
+  it('takes the place of what a colleague changed meanwhile only once that was told', () => {
+    const rows = begin({ key: 'NEW', value: '1' })
+    editRow(rows, TOKEN as Parameters<typeof editRow>[1])
+    editRow(rows, { ...TOKEN, key: 'GONE' } as Parameters<typeof editRow>[1])
+    expect(importOf(rows).versions).toEqual({ TOKEN: 3, GONE: 3 })
+    seeAgain(rows, [{ key: 'TOKEN', version: 4 }])
+    expect(importOf(rows).versions).toEqual({ TOKEN: 4, GONE: 0 })
   })
   it('says of a new variable only what was chosen, and nothing of an empty row', () => {
     const rows = begin({ key: ' A ', value: '1' }, { key: 'B', value: '', use: 'build', secret: true }, {})

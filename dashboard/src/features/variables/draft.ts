@@ -14,8 +14,8 @@ export interface DraftRow {
   use: Use
   secret: boolean
   comment: string
-  /** Begun from a variable that exists: its key stays, and an empty value keeps a secret. */
-  began?: { secret: boolean }
+  /** Begun from a variable that exists, as it was then: its key stays, and an empty value keeps a secret. */
+  began?: { secret: boolean; version: number }
 }
 type Import = Schemas['VariableImport']
 type Detail = NonNullable<Import['details']>[string]
@@ -42,7 +42,10 @@ export function addRow(rows: DraftRow[]): number {
 }
 
 /** The row of a variable that exists. */
-export function editRow(rows: DraftRow[], { key, value, secret, scopes, comment }: Variable): number {
+export function editRow(
+  rows: DraftRow[],
+  { key, value, secret, scopes, comment, version }: Variable,
+): number {
   const there = rows.find((row) => row.key === key)
   if (there) return there.id
   const id = idAfter(rows)
@@ -51,7 +54,7 @@ export function editRow(rows: DraftRow[], { key, value, secret, scopes, comment 
     ...rowOf(id, { key, value: secret ? '' : (value ?? ''), comment }),
     use,
     secret,
-    began: { secret },
+    began: { secret, version },
   })
   return id
 }
@@ -72,6 +75,15 @@ export function spread(rows: DraftRow[], found: readonly Assignment[], into?: nu
       Object.assign(here, { key: one.key, value: one.value, comment: one.comment ?? '' })
     else rows.splice(++place, 0, rowOf(idAfter(rows), one))
   }
+}
+
+/** Whoever was told what somebody else changed has seen it: what they save now takes its place. */
+export function seeAgain(
+  rows: readonly DraftRow[],
+  known: readonly Pick<Variable, 'key' | 'version'>[],
+): void {
+  for (const { key, began } of rows)
+    if (began) began.version = known.find((one) => one.key === key)?.version ?? 0
 }
 
 /** What is wrong with a row, as far as the page knows. */
@@ -106,6 +118,13 @@ export function importOf(rows: readonly DraftRow[]): Import {
     mode: 'merge',
     variables: Object.fromEntries(written.map((row) => [row.key.trim(), valueOf(row)])),
     details: Object.fromEntries(written.map((row) => [row.key.trim(), detailOf(row)])),
+    ...(written.some(({ began }) => began)
+      ? {
+          versions: Object.fromEntries(
+            written.flatMap(({ key, began }) => (began ? [[key, began.version]] : [])),
+          ),
+        }
+      : {}),
   }
 }
 

@@ -3,7 +3,8 @@ import { useRouter } from 'vue-router'
 import { api, type Schemas } from '@/api/client'
 import { useAction } from '@/api/queries'
 import { useDraft } from '@/lib/drafts'
-import { type DraftRow, importOf } from './draft.ts'
+import { type DraftRow, importOf, seeAgain } from './draft.ts'
+import { isOutdated, type Variable } from './place.ts'
 
 /** What is being written for an app. Values may be secrets: none of it is kept beyond this page. */
 export const useVariableDraft = (id: () => string) =>
@@ -28,15 +29,25 @@ export function useDeploy(app: () => Schemas['App']) {
 }
 
 /** Stores a draft in one step; with a deployment behind it when that is asked for. */
-export function useSaveDraft(app: () => Schemas['App'], draft: VariableDraft) {
+export function useSaveDraft(
+  app: () => Schemas['App'],
+  draft: VariableDraft,
+  known: () => readonly Variable[],
+) {
   const deploy = useDeploy(app)
   const deploying = ref(false)
   const save = useAction(
     async () => {
-      const body = importOf(draft.value?.rows ?? [])
-      const answer = await api.POST('/api/apps/{id}/env/import', { params: { path: { id: app().id } }, body })
-      draft.reset()
-      return answer
+      const rows = draft.value?.rows ?? []
+      const params = { path: { id: app().id } }
+      try {
+        const answer = await api.POST('/api/apps/{id}/env/import', { params, body: importOf(rows) })
+        draft.reset()
+        return answer
+      } catch (error) {
+        if (isOutdated(error)) seeAgain(rows, known())
+        throw error
+      }
     },
     {
       about: ['env', 'variable', 'app'],
