@@ -23,6 +23,12 @@ export interface DeliveryRow {
 }
 const COLUMNS =
   'id, webhook_id, direction, event, repeat_key, content, status, attempts, response_status, detail, duration_ms, deployment_ids, next_attempt_at, created_at, finished_at'
+/** What a status is about: previews of an app have their own. */
+interface StatusOf {
+  sha: string
+  app_name: string
+  number: number | null
+}
 /** Webhooks of some projects; one for all projects is none of theirs. */
 const OF_PROJECTS =
   'SELECT id FROM webhooks WHERE all_projects = 0 AND project_id IN (SELECT value FROM json_each(?))'
@@ -102,6 +108,16 @@ export function createDeliveryRepository(db: Db) {
              AND webhook_id NOT IN (${OF_PROJECTS}) ORDER BY next_attempt_at LIMIT ?`,
         )
         .all(at, JSON.stringify(but.webhooks), JSON.stringify(but.projects), limit) as DeliveryRow[],
+    /** Whether there is a later status of the same commit, by the same name. */
+    hasLaterStatus: (row: Pick<DeliveryRow, 'id' | 'webhook_id' | 'event'>, of: StatusOf): boolean =>
+      db
+        .sql(
+          `SELECT 1 FROM webhook_deliveries WHERE webhook_id = @webhook_id AND event = @event AND direction = 'out'
+             AND rowid > (SELECT rowid FROM webhook_deliveries WHERE id = @id)
+             AND content ->> 'sha' = @sha AND content ->> 'app_name' = @app_name AND content ->> 'number' IS @number
+           LIMIT 1`,
+        )
+        .get({ ...row, ...of }) !== undefined,
     /** Puts off what is due of one webhook. */
     putOff: (webhook_id: string, at: string, until: string) =>
       db

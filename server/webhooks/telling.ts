@@ -220,7 +220,14 @@ export function createTelling(options: TellingOptions) {
       }
     return { origin, path: place.slice(place.indexOf('/') + 1), token }
   }
-  const statusRequest = (hook: WebhookRow, content: StatusContent): NoticeRequest | { ignored: string } => {
+  const statusRequest = (hook: WebhookRow, row: DeliveryRow): NoticeRequest | { ignored: string } => {
+    const content = JSON.parse(row.content) as StatusContent
+    const { sha, app_name } = content
+    const { id, webhook_id, event } = row
+    const about = { sha, app_name, number: content.number ?? null }
+    // Forges show what came last: one that is tried again would take the place of how it ended.
+    if (deliveries.hasLaterStatus({ id, webhook_id, event }, about))
+      return { ignored: 'A later status of the commit took its place.' }
     const place = placeFor(hook, content.git_url)
     if ('ignored' in place) return place
     const { deployment_id, number } = content
@@ -292,9 +299,7 @@ export function createTelling(options: TellingOptions) {
       if (!hook || hook.enabled === 0) return { ignored: 'The webhook is off.' }
       const content: unknown = JSON.parse(row.content)
       if (row.event === COMMENT) return commentOf(hook, content as CommentContent)
-      return row.event === COMMIT_STATUS
-        ? statusRequest(hook, content as StatusContent)
-        : requestFor(hook, content as Notice)
+      return row.event === COMMIT_STATUS ? statusRequest(hook, row) : requestFor(hook, content as Notice)
     },
     testNotice: (hook: WebhookRow): Notice => ({
       id: newId('dlv'),

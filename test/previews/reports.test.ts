@@ -12,6 +12,8 @@ interface Told {
   fork?: string
 }
 let server: Server | undefined
+/** So many statuses find the forge out of order. */
+let ill_for = 0
 let api: TestApi
 afterEach(async () => {
   api.services.previews.stop()
@@ -118,7 +120,10 @@ async function createWorld(kind: ForgeKind) {
   const forge: ForgeApi = createForgeApi(kind)
   forge.open.add(12)
   server = createServer((request, response) => {
-    if (!forge.handle(request, response)) response.writeHead(404).end()
+    if (ill_for > 0 && request.url?.includes('/statuses/')) {
+      ill_for -= 1
+      response.writeHead(502).end()
+    } else if (!forge.handle(request, response)) response.writeHead(404).end()
   })
   await new Promise<void>((resolve) => server!.listen(0, '127.0.0.1', resolve))
   const host = `127.0.0.1:${(server.address() as AddressInfo).port}`
@@ -247,6 +252,19 @@ describe('reports', () => {
     const log = await api.as('developer').get(`/api/webhooks/${hook.id}/deliveries?per_page=100`)
     expect(log.text).toContain('pull_request_comment')
     expect(log.text + JSON.stringify(forge.comments)).not.toContain(forge.token)
+  })
+  it('of a commit end with how its deployment ended, also where the forge was out of order at its beginning', async () => {
+    const { forge, tell, commit, hook, idle } = await createWorld('gitea')
+    ill_for = 1
+    await tell({ action: 'opened', sha: commit('first') })
+    expect(forge.statuses.at(-1)).toMatchObject({ state: 'success' })
+    api.fakes.clock.advance(10_000)
+    api.services.webhooks.sender.wake()
+    await idle()
+    expect(forge.statuses.at(-1)).toMatchObject({ state: 'success' })
+    const log = (await api.as('developer').get(`/api/webhooks/${hook.id}/deliveries?status=ignored`)).body
+      .data
+    expect(log).toMatchObject([{ attempts: 1, detail: 'A later status of the commit took its place.' }])
   })
   it('say why they are not written without a token, and a clean-up says so too', async () => {
     const { forge, tell, commit, hook, app_id } = await createWorld('gitea')
