@@ -1,7 +1,7 @@
 import { setTimeout as wait } from 'node:timers/promises'
 import type { Clock } from '#server/kernel/clock'
 import type { Log } from '#server/kernel/log'
-import type { Engine, Instance, LogLine } from '#server/platform/engine/engine'
+import type { Engine, Instance, LogLine, LogOptions } from '#server/platform/engine/engine'
 import type { Owner } from '#server/platform/engine/workload'
 import { createBudget } from '#server/kernel/budget'
 import { levelOf } from '#server/kernel/log-level'
@@ -14,6 +14,8 @@ const PACE = { at_once: 8 * 1024 * 1024, per_second: 1024 * 1024 }
 const LINE_BYTES = 200
 /** A follower that is so far behind what is printed now leaves lines out. */
 const BEHIND_MS = 10_000
+/** Of what is left out, so many lines of its end are kept: what ends a program is told there. */
+const LAST_LINES = 100
 const PAUSE_MS = 100
 /** What was there when somebody begins to follow is read within this, or later. */
 const CATCH_UP_MS = 3_000
@@ -74,23 +76,28 @@ export function createFollower(parts: FollowerParts, instance: Instance, known: 
   const refresh = async (): Promise<void> => {
     redact = await parts.redactor(instance)
   }
-  async function* read(follow: boolean, signal: AbortSignal): AsyncGenerator<LogLine> {
+  async function* read(options: LogOptions, signal: AbortSignal): AsyncGenerator<LogLine> {
     if (!redact) await refresh()
     shown_again = mark.count
-    yield* engine.logs(instance.id, { ...(mark.at ? { since: mark.at } : {}), follow }, signal)
+    yield* engine.logs(instance.id, { ...(mark.at ? { since: mark.at } : {}), ...options }, signal)
   }
-  /** Tells that lines are missing, and goes on with what is printed now. */
+  /** Tells that lines are missing, behind the last one that is there. */
   const skip = () => {
-    const at = new Date(clock.now()).toISOString()
+    const { at } = mark
     const text = 'More is printed than can be kept: lines were left out here.'
     store.append(instance.owner.id, { at, stream: 'system', level: 'warn', text, ...origin })
-    Object.assign(mark, { at, count: 0 })
   }
-  /** False when it has to begin again with what is printed now. */
-  const follow = async (): Promise<boolean> => {
-    for await (const line of read(true, stop.signal)) {
+  /**
+   * False when it is too far behind.
+   *
+   * @param last begins with so many of the newest lines, however long ago they were printed.
+   */
+  const follow = async (last?: number): Promise<boolean> => {
+    let left = last ?? 0
+    for await (const line of read({ follow: true, ...(last ? { tail: last } : {}) }, stop.signal)) {
       keep(line)
-      while (!isLeft() && !stop.signal.aborted) {
+      left -= 1
+      while (left < 0 && !isLeft() && !stop.signal.aborted) {
         if (clock.now() - Date.parse(line.at) > BEHIND_MS) return false
         await wait(PAUSE_MS)
       }
@@ -102,14 +109,18 @@ export function createFollower(parts: FollowerParts, instance: Instance, known: 
     /** What was printed until now. */
     async catchUp(): Promise<void> {
       const signal = AbortSignal.any([stop.signal, AbortSignal.timeout(CATCH_UP_MS)])
-      for await (const line of read(false, signal)) {
+      for await (const line of read({ follow: false }, signal)) {
         keep(line)
         if (!isLeft()) return
       }
     },
     /** Until the instance is removed or `end` is called. */
     async run(): Promise<void> {
-      while (!(await follow())) skip()
+      for (let is_done = await follow(); !is_done; is_done = await follow(LAST_LINES)) {
+        skip()
+        // Also where the clock of its server is behind, and every line seems old.
+        while (!isLeft() && !stop.signal.aborted) await wait(PAUSE_MS)
+      }
     },
     /** Asks again for the values that must not show up. */
     refresh,
