@@ -7,7 +7,7 @@ import { needsAll } from './verb-choice.ts'
 
 /** The client alone, for those who have Node: one file, without what works on an installation. */
 async function main(words: string[]): Promise<void> {
-  endWithReader()
+  endWithReader(words)
   requireNode()
   const groups = [{ heading: 'On a server that you are logged in to:', verbs: CLIENT_VERBS }]
   if (words[0] === 'complete') {

@@ -21,5 +21,5 @@ async function main(words: string[]): Promise<void> {
 
 const words = process.argv.slice(2)
 // A server goes on when nobody reads what it prints.
-if (!words.includes('serve')) endWithReader()
+if (!words.includes('serve')) endWithReader(words)
 main(words).catch((error: unknown) => tellError(error, words))

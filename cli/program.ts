@@ -45,8 +45,8 @@ export async function createProgram(
   return program
 }
 
-/** The command that words lead to, as it is typed. */
-function commandOf(program: Command, words: readonly string[]): string {
+/** The command that words lead to, and as it is typed. */
+function commandOf(program: Command, words: readonly string[]): { command: Command; typed: string } {
   let command = program
   let typed = program.name()
   for (const word of words) {
@@ -55,7 +55,13 @@ function commandOf(program: Command, words: readonly string[]): string {
     command = below
     typed += ` ${word}`
   }
-  return typed
+  return { command, typed }
+}
+
+/** What is wrong with a call. Of a command that lacks one of its own the parser says nothing but that it shows help. */
+function wordsOf({ code, message }: CommanderError, { commands }: Command): string {
+  if (code !== 'commander.help') return sentence(message)
+  return `It takes one of ${commands.map((one) => one.name()).join(', ')}`
 }
 
 /** Runs what was typed. A wrong call ends as a `CommandError` with the code 2. */
@@ -71,7 +77,7 @@ export async function runProgram(program: Command, words: readonly string[]): Pr
   } catch (error) {
     if (!(error instanceof CommanderError)) throw error
     if (error.exitCode === 0) return
-    const of = commandOf(program, words)
-    throw new CommandError(`${sentence(error.message)}. Try ${of} --help.`.replace(/\.\. Try/, '. Try'), 2)
+    const { command, typed: of } = commandOf(program, words)
+    throw new CommandError(`${wordsOf(error, command)}. Try ${of} --help.`.replace(/\.\. Try/, '. Try'), 2)
   }
 }

@@ -1,4 +1,4 @@
-import { fileSentence } from '#server/kernel/file-faults'
+import { fileReason, fileSentence } from '#server/kernel/file-faults'
 import { CommandError, jsonText, plain } from './terminal.ts'
 
 /** Names of the exit codes for programs that read the error instead; the API's own codes say more. */
@@ -40,10 +40,15 @@ export function reportError(error: unknown, words: readonly string[], sentence?:
   process.exitCode = exit_code
 }
 
-/** Ends with whoever read what is printed, as other programs do: `portreeve apps | head -1`. */
-export function endWithReader(): void {
+/**
+ * Ends with whoever read what is printed, as other programs do: `portreeve apps | head -1`; and with a sentence where
+ * it cannot be written, as on a full disk.
+ */
+export function endWithReader(words: readonly string[]): void {
   process.stdout.on('error', (error: NodeJS.ErrnoException) => {
-    if (error.code !== 'EPIPE') throw error
+    if (error.code === 'EPIPE') process.exit()
+    const reason = fileReason(error) ?? error.code ?? error.message
+    reportError(error, words, `What this prints cannot be written: ${reason}.`)
     process.exit()
   })
 }

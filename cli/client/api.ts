@@ -58,7 +58,13 @@ interface Detail {
 
 function errorIn(text: string): { code?: string; message?: string; details?: Detail[] } {
   try {
-    return (JSON.parse(text) as { error?: object } | null)?.error ?? {}
+    const { code, message, details } = (JSON.parse(text) as { error: Record<string, unknown> }).error
+    // Another service has errors of another shape.
+    return {
+      ...(typeof code === 'string' ? { code } : {}),
+      ...(typeof message === 'string' ? { message } : {}),
+      ...(Array.isArray(details) ? { details: details as Detail[] } : {}),
+    }
   } catch {
     return {}
   }
@@ -97,8 +103,17 @@ function faultOf({ status, text, location }: Refusal, name: string, context: Con
   return new ApiFault(status, code, message, details)
 }
 
+/** All characters of which our keys and tokens are made. */
+const CREDENTIAL = /^[\w.-]+$/
+
 /** Headers that say who calls. */
 export function credentialHeaders({ token, api_key }: Context): Record<string, string> {
+  const given = api_key ?? token
+  if (given && !CREDENTIAL.test(given))
+    throw new CommandError(
+      `The ${api_key === undefined ? 'token' : 'API key'} has a character that none of ours has, such as a blank or a quote: give it as it was shown, and nothing beside it.`,
+      EXIT.USAGE,
+    )
   if (api_key) return { 'X-API-Key': api_key }
   return token ? { Authorization: `Bearer ${token}` } : {}
 }

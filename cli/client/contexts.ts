@@ -23,6 +23,12 @@ export type Environment = Record<string, string | undefined>
 
 const OTHERS = 0o077
 
+/** Whether it is a context as we write it: somebody may have edited the file. */
+function isContext(found: unknown): boolean {
+  const { url, token = '', api_key = '', email = '' } = (found ?? {}) as Record<string, unknown>
+  return URL.canParse(String(url)) && [token, api_key, email].every((one) => typeof one === 'string')
+}
+
 /** Where credentials are kept: `PORTREEVE_CREDENTIALS`, else below the folder for settings of this user. */
 export function credentialsPath(env: Environment): string {
   if (env.PORTREEVE_CREDENTIALS) return env.PORTREEVE_CREDENTIALS
@@ -38,6 +44,7 @@ export function readContexts(env: Environment): Contexts {
   try {
     const { current, contexts } = JSON.parse(readFileSync(path, 'utf8')) as Partial<Contexts>
     if (typeof contexts !== 'object' || contexts === null) throw new Error('no contexts')
+    if (!Object.values(contexts).every(isContext)) throw new Error('no context')
     return { current: typeof current === 'string' ? current : null, contexts }
   } catch (cause) {
     throw new CommandError(`${path} cannot be read. Remove it and log in again.`, EXIT.FAILED, { cause })
@@ -64,7 +71,9 @@ export function findContext(
   named?: string,
 ): { name: string; context: Context } | undefined {
   if (named === undefined && env.PORTREEVE_URL) {
-    const { PORTREEVE_URL: url, PORTREEVE_API_KEY: api_key, PORTREEVE_TOKEN: token } = env
+    const { PORTREEVE_URL: url } = env
+    // Where secrets of a build are kept, a line end often comes along with them.
+    const [api_key, token] = [env.PORTREEVE_API_KEY?.trim(), env.PORTREEVE_TOKEN?.trim()]
     return {
       name: 'environment',
       context: { url: serverUrl(url), ...(api_key ? { api_key } : {}), ...(token ? { token } : {}) },

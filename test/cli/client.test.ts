@@ -51,8 +51,15 @@ describe('contexts', () => {
     expect(findContext(env)).toEqual({ name: 'a', context: { url: 'https://a.test', token: 't' } })
     expect(statSync(path).mode & 0o777).toBe(0o600)
     expect(() => findContext(env, 'constructor')).toThrow('There is no context constructor. There are: a.')
-    writeFileSync(path, '[]')
-    expect(() => readContexts(env)).toThrow('Remove it and log in again')
+    for (const edited of [
+      '[]',
+      '{"contexts":{"a":null}}',
+      '{"contexts":{"a":{"token":"t"}}}',
+      '{"contexts":{"a":{"url":"https://a.test","token":1}}}',
+    ]) {
+      writeFileSync(path, edited)
+      expect(() => readContexts(env), edited).toThrow('Remove it and log in again')
+    }
   })
   it('are never written into a file that somebody else has laid there and can read', () => {
     const path = join(folder, 'credentials.json')
@@ -66,7 +73,7 @@ describe('contexts', () => {
     const env = {
       PORTREEVE_CREDENTIALS: join(folder, 'none'),
       PORTREEVE_URL: 'deploy.example.com',
-      PORTREEVE_API_KEY: 'k',
+      PORTREEVE_API_KEY: 'k\n',
     }
     expect(findContext(env)?.context).toEqual({ url: 'https://deploy.example.com', api_key: 'k' })
     expect(findContext({ PORTREEVE_CREDENTIALS: join(folder, 'none') })).toBeUndefined()

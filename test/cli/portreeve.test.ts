@@ -1,9 +1,20 @@
 import { type ChildProcess, spawn } from 'node:child_process'
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import {
+  closeSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  openSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { text } from 'node:stream/consumers'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { lockDirectory } from '#server/kernel/lock'
 import { openDb } from '#server/kernel/db'
@@ -99,6 +110,8 @@ describe('portreeve', () => {
     [['logs', 'x', '--app', 'x', '--since', 'noon'], /--since.*'noon' is invalid.*such as 2026-11-22T08/],
     [['create', 'x', '--image', 'y', '--port', 'http'], /--port.*'http' is invalid.*a whole number/],
     [['exec', '--timeout', '1m', '--', 'true'], /--timeout.*'1m' is invalid/],
+    [['import'], /^portreeve: It takes one of compose, containers, .*\. Try portreeve import --help\.\n$/],
+    [['host'], /^portreeve: It takes one of serve, .*doctor.*\. Try portreeve host --help\.\n$/],
   ])('%j is a wrong call, and says in a line why', async (args, said) => {
     const { code, stderr } = await run(args, { PORTREEVE_URL: 'http://127.0.0.1:1' })
     expect([code, stderr.trim().split('\n').length]).toEqual([2, 1])
@@ -115,6 +128,33 @@ describe('portreeve', () => {
     const away = { PORTREEVE_URL: 'http://127.0.0.1:1' }
     expect(await told(['apps', '--json'], away)).toEqual([6, 'UNREACHABLE'])
     expect((await run(['exec', '--', 'list', '--json'], away)).stderr).toMatch(/^portreeve: /)
+  })
+  it.each(['PORTREEVE_TOKEN', 'PORTREEVE_API_KEY'])(
+    'says that %s is none, in place of that the server does not answer',
+    async (name) => {
+      for (const wrong of ['a\nb', '„abc“', '"abc"']) {
+        const { code, stderr } = await run(['apps'], { PORTREEVE_URL: 'http://127.0.0.1:1', [name]: wrong })
+        expect([code, stderr], wrong).toEqual([
+          2,
+          expect.stringMatching(/^portreeve: The (token|API key) has a character that none of ours has/),
+        ])
+      }
+    },
+  )
+  it('takes no error of another service for words of ours', async () => {
+    const server = createServer((_request, response) => {
+      response
+        .writeHead(500, { 'content-type': 'application/json' })
+        .end(JSON.stringify({ error: { code: 7, message: { text: 'no' }, details: 'none' } }))
+    })
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+    const { port } = server.address() as AddressInfo
+    const { code, stderr } = await run(['apps'], {
+      PORTREEVE_URL: `http://127.0.0.1:${port}`,
+      PORTREEVE_TOKEN: 'a.b.c',
+    })
+    server.close()
+    expect([code, stderr]).toEqual([1, 'portreeve: The server answered 500.\n'])
   })
   it('opens nothing but addresses of the web, whatever a server says that an app has', async () => {
     const url = 'file:///etc/passwd'
@@ -136,6 +176,20 @@ describe('portreeve', () => {
     const asked = start(['--help'])
     asked.child.stdout!.destroy()
     expect(await asked.ended).toMatchObject({ code: 0, stderr: '' })
+  })
+  it('says that what it prints cannot be written, as on a full disk', async () => {
+    const full = openSync('/dev/full', 'w')
+    const child = spawn(process.execPath, [program, '--help'], {
+      cwd: built,
+      stdio: ['ignore', full, 'pipe'],
+      env: { PATH: process.env.PATH },
+    })
+    closeSync(full)
+    const code = new Promise((resolve) => child.on('close', resolve))
+    expect(await text(child.stderr!)).toBe(
+      'portreeve: What this prints cannot be written: its file system is full.\n',
+    )
+    expect(await code).toBe(1)
   })
   it('serve says what is missing where no server was built', async () => {
     expect(await run(['serve'])).toMatchObject({

@@ -63,7 +63,7 @@ async function login(address: string, options: LoginOptions): Promise<void> {
   if (isOpenToOthers(url))
     process.stderr.write(`${url} is asked without encryption: others on the way can read what is sent.\n`)
   const context: Context = options.apiKeyStdin
-    ? { url, api_key: await readInput() }
+    ? { url, api_key: (await readInput()).trim() }
     : await byPassword(url, options)
   const name = options.name ?? new URL(url).host
   const { api } = sessionOf(name, context)
