@@ -123,6 +123,22 @@ const portsOf = (settings: Record<string, string>) =>
     Number,
   )
 
+/**
+ * Makes a folder that only this user can look into, where programs may be run: machines that were hardened run none
+ * in /tmp.
+ */
+const MAKE_FOLDER = [
+  'umask 077',
+  'for place in /tmp /var/tmp ~',
+  'do folder=$(mktemp -d "$place/portreeve-XXXXXXXXXX") || continue',
+  'printf \'#!/bin/sh\\n\' > "$folder/try"',
+  'chmod 700 "$folder/try"',
+  'if "$folder/try"; then rm "$folder/try"; echo "$folder"; exit; fi',
+  'rm -r "$folder"',
+  'done 2>&1',
+  'exit 1',
+].join('\n')
+
 interface Call {
   settings: Record<string, string>
   options: RemoteSetupOptions
@@ -137,10 +153,12 @@ async function setUpThere(
   host: string,
   { settings, options, is_root }: Call,
 ): Promise<number> {
-  const made = await remote.run('umask 077; mktemp -d /tmp/portreeve-XXXXXXXXXX')
-  const folder = /^\/tmp\/portreeve-\w+$/m.exec(made.output)?.[0]
+  const made = await remote.run(MAKE_FOLDER)
+  const folder = /^\/.*\/portreeve-\w+$/m.exec(made.output.trim().split('\n').at(-1) ?? '')?.[0]
   if (made.code !== 0 || folder === undefined)
-    throw new CommandError(`No folder can be made in /tmp of ${host}: ${made.output.trim()}`)
+    throw new CommandError(
+      `No program can be run in /tmp, /var/tmp or the home of this user on ${host}: ${made.output.trim()}`,
+    )
   try {
     say(`Copying Portreeve to ${host}.`)
     const program = `${folder}/portreeve`

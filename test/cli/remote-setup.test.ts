@@ -4,6 +4,7 @@ import {
   existsSync,
   mkdirSync,
   mkdtempSync,
+  readdirSync,
   readFileSync,
   rmSync,
   writeFileSync,
@@ -53,6 +54,33 @@ afterEach(() => {
   Object.defineProperty(process, 'execPath', { value: program, configurable: true })
   delete process.env.PORTREEVE_BUILD
   for (const path of [folder, TAKEN]) rmSync(path, { recursive: true, force: true })
+})
+
+it('a machine that runs no program in /tmp is set up all the same', async () => {
+  const [port, http, https] = await freePorts(3)
+  // Nothing there becomes a program, as on a file system that is mounted with noexec.
+  writeFileSync(
+    join(folder, 'path/chmod'),
+    '#!/bin/bash\ncase $2 in /tmp/*) exit 0 ;; esac\nexec /usr/bin/chmod "$@"\n',
+    { mode: 0o755 },
+  )
+  const before = readdirSync('/tmp')
+  const machine = await startSshMachine({ PATH: `${folder}/path:${process.env.PATH}` })
+  const ports = { PORT: String(port), PORTREEVE_HTTP_PORT: String(http), PORTREEVE_HTTPS_PORT: String(https) }
+  try {
+    await remoteSetup(ports, machine.target, {
+      dataDir: join(folder, 'data'),
+      binDir: join(folder, 'bin'),
+      identity: machine.identity,
+      hostKey: machine.host_key,
+    })
+  } finally {
+    await machine.close()
+  }
+  const [path] = readFileSync(join(folder, 'words'), 'utf8').split('\n')
+  expect(path).toMatch(/^\/var\/tmp\/portreeve-\w{10}\/portreeve$/)
+  const left = readdirSync('/tmp').filter((name) => /^portreeve-\w{10}$/.test(name) && !before.includes(name))
+  expect([existsSync(dirname(path!)), left]).toEqual([false, []])
 })
 
 it('another machine is set up by a program that nobody else there could have changed, with settings that nobody else sees', async () => {
