@@ -69,6 +69,7 @@ if [ -n "$port_option" ]; then export PORT=$port_option; fi
 require_single_lines
 require_port_number PORT "${PORT:-9000}"
 require_port_number PORTREEVE_HTTP_PORT "${PORTREEVE_HTTP_PORT:-80}"
+require_port_number PORTREEVE_HTTPS_PORT "${PORTREEVE_HTTPS_PORT:-443}"
 require_tools
 
 if [ "$mode" != status ]; then require_own_unit; fi
@@ -84,7 +85,7 @@ if [ "$mode" = foreground ] && is_running; then fail 'Portreeve runs in the back
 exec 9> "/run/portreeve-install.lock"
 flock --nonblock 9 || fail 'Another install.sh is running; wait until it has ended.'
 PACKAGE_LOG=$(mktemp "${TMPDIR:-/tmp}/portreeve-packages-XXXXXX")
-trap 'rm -f "$PACKAGE_LOG"' EXIT
+trap 'rm -f "$PACKAGE_LOG"; engine_policy_remove' EXIT
 
 changes=() restart=no
 changed() { changes+=("$1"); say "$1"; }

@@ -11,5 +11,5 @@ for _ in $(seq 100); do
   if [ -s "$1/$2.pid" ]; then exit 0; fi
   sleep 0.1
 done
-echo 'The supervisor did not start within 10 s.' >&2
+echo "The supervisor did not start within 10 s; is the disk of $1 full?" >&2
 exit 1

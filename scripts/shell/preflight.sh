@@ -22,11 +22,12 @@ require_space() {
   [ "$free" -ge "$2" ] || fail "The disk is too small: $3 needs $2 MiB free in $1, and there are $free MiB."
 }
 
-# port_is_free <address> <port>
+# port_is_free <address> <port>: 1 where another program has it, 2 where nothing can listen at that address.
 port_is_free() {
   node -e '
     const server = require("node:net").createServer()
-    server.once("error", () => process.exit(1)).listen({ host: process.argv[1], port: Number(process.argv[2]), exclusive: true }, () => server.close())
+    const is_taken = ({ code }) => ["EADDRINUSE", "EACCES"].includes(code)
+    server.once("error", (error) => process.exit(is_taken(error) ? 1 : 2)).listen({ host: process.argv[1], port: Number(process.argv[2]), exclusive: true }, () => server.close())
   ' "$1" "$2"
 }
 

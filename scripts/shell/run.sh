@@ -107,7 +107,7 @@ start_supervised() {
     stop_background
     word=Restarted
   fi
-  supervised_start "$RUN_DIR" portreeve bash "$ROOT/scripts/shell/run-server.sh" "$SETTINGS" || fail "The supervisor does not start; see $RUN_DIR."
+  supervised_start "$RUN_DIR" portreeve bash "$ROOT/scripts/shell/run-server.sh" "$SETTINGS" || fail "The supervisor does not start; is the disk of $RUN_DIR full?"
   changed "$word Portreeve."
 }
 

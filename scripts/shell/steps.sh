@@ -3,8 +3,10 @@
 
 check_room() {
   if is_running; then return; fi
-  local listen=${HOST:-0.0.0.0}
-  port_is_free "$listen" "${PORT:-9000}" || fail "Port ${PORT:-9000} is taken by another program. Stop it, or choose another port with --port."
+  local listen=${HOST:-0.0.0.0} found=0
+  port_is_free "$listen" "${PORT:-9000}" || found=$?
+  if [ $found -eq 2 ]; then fail "$listen is no address of this machine. Set HOST to one that it has, or leave it out."; fi
+  [ $found -eq 0 ] || fail "Port ${PORT:-9000} is taken by another program. Stop it, or choose another port with --port."
   if ! [ -e node_modules/.package-lock.json ]; then require_space "$ROOT" 1500 'building Portreeve'; fi
   if ! engine_answers; then require_space /var/lib/docker 3000 'the container engine'; fi
   require_space "$DATA_DIR" 200 'the data of Portreeve'
@@ -61,7 +63,17 @@ start_engine_of_machine() {
   done
 }
 
+# Keeps packages from starting services while we install the engine. One that a killed call left would do so for ever.
+ENGINE_POLICY=/usr/sbin/policy-rc.d
+ENGINE_POLICY_TEXT='#!/bin/sh
+# Of install.sh of Portreeve, while it installs the container engine.
+exit 101'
+engine_policy_remove() {
+  if [ "$(cat "$ENGINE_POLICY" 2> /dev/null)" = "$ENGINE_POLICY_TEXT" ]; then rm -f "$ENGINE_POLICY"; fi
+}
+
 ensure_engine_runs() {
+  engine_policy_remove
   if engine_answers; then return; fi
   if [ -n "${DOCKER_HOST:-}" ]; then fail "No container engine answers at DOCKER_HOST ($DOCKER_HOST). Start it, or unset DOCKER_HOST to use this machine's own."; fi
   install_engine
@@ -87,16 +99,16 @@ install_engine() {
     engine_settings > $ENGINE_SETTINGS
     engine_is_new=yes
   fi
-  local policy=/usr/sbin/policy-rc.d ours=no result=0
+  local result=0
   # Without systemd the package must not start the engine: the supervisor does.
-  if ! has_systemd && ! [ -e $policy ]; then ours=yes; printf '#!/bin/sh\nexit 101\n' > $policy; chmod 755 $policy; fi
+  if ! has_systemd && ! [ -e "$ENGINE_POLICY" ]; then printf '%s\n' "$ENGINE_POLICY_TEXT" > "$ENGINE_POLICY"; chmod 755 "$ENGINE_POLICY"; fi
   install_packages docker.io iptables ca-certificates || result=1
   # Where the package starts the engine, one that cannot start is one that cannot be installed.
   if [ $result -ne 0 ] && [ $engine_is_new = yes ] && command -v dockerd > /dev/null && engine_settings_give_in $ENGINE_SETTINGS; then
     result=0
     install_packages docker.io iptables ca-certificates || result=1
   fi
-  if [ $ours = yes ]; then rm -f $policy; fi
+  engine_policy_remove
   [ $result -eq 0 ] || fail "apt could not install the container engine: $(grep -E '^(E|Err)' "$PACKAGE_LOG" | tail -n 1). Is the network up?"
   changed 'Installed the container engine.'
 }

@@ -49,7 +49,8 @@ await_child() {
 (umask 077 && mkdir -p "$folder")
 touch "$log"
 chmod 600 "$log"
-echo $$ > "$folder/$name.pid"
+# Nobody could stop a program whose supervisor is not known, as where the disk is full.
+echo $$ > "$folder/$name.pid" || exit 1
 wait_s=1
 while [ $stopping = no ]; do
   started=$SECONDS

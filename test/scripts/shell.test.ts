@@ -1,4 +1,4 @@
-import { execFile, execFileSync, spawn } from 'node:child_process'
+import { execFile, execFileSync, spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import {
   chmodSync,
@@ -10,6 +10,7 @@ import {
   readFileSync,
   rmSync,
   statSync,
+  symlinkSync,
   utimesSync,
   writeFileSync,
 } from 'node:fs'
@@ -194,6 +195,13 @@ describe('a program under the supervisor', () => {
     })
     expect(log()).not.toMatch(/starting it again in ([2-9]|\d\d)/)
   })
+  test('is not started where nobody could stop it, since the disk has no room for the file of its supervisor', () => {
+    symlinkSync('/dev/full', join(folder, 'app.pid'))
+    const argv = [join(root, 'scripts/shell/supervise.sh'), folder, 'app', 'touch', join(folder, 'started')]
+    expect(spawnSync('bash', argv, { stdio: 'ignore', timeout: 30_000 }).status).toBe(1)
+    expect(existsSync(join(folder, 'started'))).toBe(false)
+    rmSync(join(folder, 'app.pid'))
+  })
   test('ends with its supervisor, which leaves no process file', async () => {
     supervise('sh', '-c', `echo $$ > ${join(folder, 'child')}; exec sleep 600`)
     await vi.waitFor(
@@ -321,6 +329,14 @@ describe('install.sh', () => {
       expect(existsSync(join(folder, 'data'))).toBe(false)
     },
   )
+  test.runIf(process.getuid?.() === 0)('nor is a port for HTTPS taken that is none', () => {
+    expect(
+      spawnSync('bash', [join(root, 'install.sh'), '--data-dir', join(folder, 'data')], {
+        encoding: 'utf8',
+        env: { PATH: process.env.PATH ?? '', PORTREEVE_HTTPS_PORT: 'https' },
+      }).stderr,
+    ).toBe('install.sh: PORTREEVE_HTTPS_PORT must be a port number from 1 to 65535, not "https".\n')
+  })
   test.runIf(process.getuid?.() === 0)(
     'an installation that does not run says so, and stopping it changes nothing',
     () => {
@@ -425,6 +441,44 @@ describe('the command on the PATH', () => {
     writeFileSync(file, '#!/bin/sh\necho theirs\n', { mode: 0o755 })
     expect(install(checkout(), file)).toContain('is another program')
     expect(readFileSync(file, 'utf8')).toContain('theirs')
+  })
+})
+
+describe('the policy that keeps packages from starting services', () => {
+  const install = (end: string) =>
+    bash(
+      `. "$ROOT/scripts/shell/steps.sh"
+      ENGINE_POLICY=$1/policy ENGINE_SETTINGS=$1/daemon.json
+      has_systemd() { false; }
+      engine_answers() { false; }
+      command() { [ "$2" = apt-get ]; }
+      say() { :; }
+      changed() { :; }
+      fail() { exit 1; }
+      install_packages() { sh "$ENGINE_POLICY" || echo "policy: $?"; ${end}; }
+      start_engine_of_machine() { true; }
+      trap engine_policy_remove EXIT
+      ensure_engine_runs`,
+      [folder],
+    )
+  const policy = () => join(folder, 'policy')
+  test('goes with the call that needed it, also with one that is broken off', () => {
+    expect(install('true')).toBe('policy: 101\n')
+    expect(existsSync(policy())).toBe(false)
+    expect(() => install('kill -TERM $$; sleep 1')).toThrow()
+    expect(existsSync(policy())).toBe(false)
+  })
+  test('is taken away by the next call where one was killed, and one of somebody else stays', () => {
+    expect(() => install('kill -9 $$')).toThrow()
+    expect(existsSync(policy())).toBe(true)
+    bash(
+      '. "$ROOT/scripts/shell/steps.sh"; ENGINE_POLICY=$1; engine_answers() { true; }; ensure_engine_runs',
+      [policy()],
+    )
+    expect(existsSync(policy())).toBe(false)
+    writeFileSync(policy(), 'exit 0\n')
+    expect(install('true')).toBe('')
+    expect(readFileSync(policy(), 'utf8')).toBe('exit 0\n')
   })
 })
 

@@ -128,6 +128,17 @@ test('an uninstall leaves the firewall rules while another installation runs her
   expect(run(uninstall)).toContain('they guard the apps of another installation, too')
 })
 
+test('an address that the machine does not have is told as one, and not as a port that is taken', () => {
+  const checked = `
+    . "$ROOT/scripts/shell/preflight.sh"; . "$ROOT/scripts/shell/steps.sh"
+    is_running() { false; }
+    require_space() { :; }
+    check_room`
+  expect(run(checked, { HOST: '192.0.2.77', PORT: '59999' })).toContain(
+    'fail: 192.0.2.77 is no address of this machine. Set HOST to one that it has, or leave it out.',
+  )
+})
+
 test('only the edge of this installation may have its ports, not one of another', () => {
   const checked = `
     . "$ROOT/scripts/shell/steps.sh"
