@@ -32,6 +32,7 @@ export async function askEngine(
 export async function inspectServer(session: Session): Promise<NodeFacts> {
   const facts = parseFacts(
     await askFacts(session).catch((cause: unknown) => {
+      if (cause instanceof ClusterError) throw cause
       throw new ClusterError('failed', 'The server does not say what it is.', {
         cause,
         hint: 'It must be a Linux with a POSIX shell for the user of the login.',

@@ -79,6 +79,7 @@ export async function installEngineOn(
   try {
     if (!(await hands.hasProgram())) has_users = await installProgram(hands)
   } catch (cause) {
+    if (cause instanceof ClusterError) throw cause
     const words = cause instanceof Error ? cause.message : String(cause)
     throw new ClusterError('failed', `The container engine could not be installed: ${words}`, { cause })
   }

@@ -1,4 +1,5 @@
 import type { Run, RunOptions, RunResult } from '#server/kernel/process'
+import { ClusterError } from './cluster.ts'
 import type { Ssh } from './ssh.ts'
 
 const TIMEOUT_MS = 60_000
@@ -33,6 +34,14 @@ export function commandOf(argv: readonly string[], is_root: boolean, env: RunOpt
   return [...(is_root ? [] : ['sudo', '-n', '--']), 'env', ...pairs, ...argv]
 }
 
+/** A connection that broke says nothing about the server, which is tried again. */
+const brokenOff = ({ address }: Ssh, cause?: unknown): ClusterError =>
+  new ClusterError('unreachable', `The SSH connection to ${address} broke off.`, {
+    cause,
+    hint: 'Check that it runs and that this server reaches it over SSH.',
+  })
+const isBroken = (error: unknown): boolean => (error as NodeJS.ErrnoException).code === 'ECONNRESET'
+
 /**
  * Runs commands on another server as `run` does here: what is written for one machine works on both. Their folder is that
  * of the login, whatever `cwd` says.
@@ -42,7 +51,9 @@ export const createRemoteRun =
   async (argv, options) => {
     const began = performance.now()
     const most_bytes = options.max_output_bytes ?? MOST_BYTES
-    const channel = await ssh.exec(commandOf(argv, is_root, options.env))
+    const channel = await ssh.exec(commandOf(argv, is_root, options.env)).catch((error: unknown) => {
+      throw isBroken(error) ? brokenOff(ssh, error) : error
+    })
     const [stdout, stderr] = [keepFirst(channel, most_bytes), keepFirst(channel.stderr, most_bytes)]
     let reason: 'timeout' | 'abort' | undefined
     const unanswered = Promise.withResolvers<undefined>()
@@ -66,10 +77,10 @@ export const createRemoteRun =
         channel.once('close', (code?: number | null, signal?: string) =>
           resolve(code ?? (signal ? KILLED : undefined)),
         )
-        void ssh.closed.then(() => reject(new Error('the SSH connection is closed')))
+        void ssh.closed.then(() => reject(brokenOff(ssh)))
       })
       const exit_code = await Promise.race([closed, unanswered.promise])
-      if (exit_code === undefined && !reason) throw new Error('the SSH connection is closed')
+      if (exit_code === undefined && !reason) throw brokenOff(ssh)
       return {
         exit_code: exit_code ?? KILLED,
         stdout: stdout.text(),
