@@ -176,6 +176,9 @@ export function createSwarm(manager: Connection, installation: string) {
 }
 export type Swarm = ReturnType<typeof createSwarm>
 
+/** What the engine itself has in networks of its cluster, by endpoint. */
+const OWN_ENDPOINTS = { ingress: 'ingress-endpoint', [GATEWAY_NETWORK]: 'gateway_ingress-sbox' }
+
 /** Takes an engine out of its cluster, with what that made on it. */
 export async function leaveWith(engine: Connection): Promise<void> {
   if ((await swarmState(engine)).is_member)
@@ -185,6 +188,17 @@ export async function leaveWith(engine: Connection): Promise<void> {
       query: { force: true },
       deadline_ms: JOIN_MS,
     })
+  // An engine that leaves seconds after it came gives up on these ("timeout while waiting for ingress network
+  // removal") and holds the port of the tunnels, for which no cluster took it again.
+  for (const [network, endpoint] of Object.entries(OWN_ENDPOINTS))
+    await engine
+      .call({
+        method: 'POST',
+        path: `/networks/${network}/disconnect`,
+        body: { Container: endpoint, Force: true },
+      })
+      // Mostly it is gone.
+      .catch(() => {})
   await engine
     .call({ method: 'DELETE', path: `/networks/${GATEWAY_NETWORK}`, accept: [404] })
     // Something of the operator's may be in it.
