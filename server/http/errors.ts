@@ -1,14 +1,8 @@
 import { isError } from 'h3'
-import {
-  ApiError,
-  conflict,
-  databaseLocked,
-  engineUnavailable,
-  type ErrorCode,
-  ERRORS,
-} from '#server/kernel/errors'
+import { ApiError, conflict, databaseLocked, type ErrorCode, ERRORS } from '#server/kernel/errors'
 import type { Log } from '#server/kernel/log'
 import { SecretUnreadableError } from '#server/kernel/secrets'
+import { unavailableAnswer } from '#server/platform/engine/asking'
 import { EngineError } from '#server/platform/engine/engine'
 
 /** Status, envelope and headers of an error response. */
@@ -37,7 +31,7 @@ const BY_STATUS: Record<number, [ErrorCode, string]> = {
 
 /** Faults of the engine, of SQLite and of the file system that are the host's state, not a bug. */
 function hostFault(error: unknown): ApiError | undefined {
-  if (error instanceof EngineError && error.code === 'unavailable') return engineUnavailable()
+  if (error instanceof EngineError && error.code === 'unavailable') return unavailableAnswer(error)
   if (error instanceof SecretUnreadableError) return conflict(error.message)
   const code = (error as { code?: unknown })?.code
   if (code === 'SQLITE_FULL' || code === 'ENOSPC' || code === 'EDQUOT')

@@ -148,6 +148,16 @@ describe('with a second server', () => {
     await api.services.jobs.idle()
     expect([await nodesOf(api, id), (await app(id)).latest_deployment.status]).toEqual([['local'], 'live'])
   })
+  it('a command of an app on a server that does not answer says that it is that server, which nobody can start', async () => {
+    const id = await liveApp(api, { node_id: server.id })
+    api.fakes.cluster.setSilent(server.address, true)
+    const { status, body } = await api.as('developer').post(`/api/apps/${id}/exec`, { command: 'true' })
+    expect([status, body.error.code, body.error.message]).toEqual([
+      503,
+      'ENGINE_UNAVAILABLE',
+      'The server that this runs on does not answer. Try again once it does.',
+    ])
+  })
   it('a deployment of an app that is pinned to a server that does not answer fails and says so', async () => {
     const id = await liveApp(api, { node_id: server.id })
     api.fakes.cluster.setSilent(server.address, true)

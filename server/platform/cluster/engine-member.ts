@@ -24,7 +24,19 @@ export const noMember = (): EngineError =>
     'unavailable',
     'The server that this is placed on is not part of the cluster.',
     'Choose another server for the app.',
+    { is_elsewhere: true },
   )
+
+/** Tells whoever waits for something on a member that it is that server which does not answer. */
+export function awayFrom(error: unknown): unknown {
+  if (!isDown(error)) return error
+  return new EngineError(
+    'unavailable',
+    'The server that this runs on does not answer.',
+    'Try again once it does.',
+    { cause: error, is_elsewhere: true },
+  )
+}
 
 const fits = (filter: InstanceFilter, { owner, release_id, project_id }: Instance): boolean =>
   (!filter.owner || (filter.owner.kind === owner.kind && filter.owner.id === owner.id)) &&

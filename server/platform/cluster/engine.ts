@@ -1,7 +1,14 @@
 import type { Engine, Instance, InstanceFilter } from '#server/platform/engine/engine'
 import { type ContainerSpec, LOCAL } from '#server/platform/engine/workload'
 import type { NodeOf } from './cluster.ts'
-import { createKnowledge, type EngineMember, isDown, type Knowledge, noMember } from './engine-member.ts'
+import {
+  awayFrom,
+  createKnowledge,
+  type EngineMember,
+  isDown,
+  type Knowledge,
+  noMember,
+} from './engine-member.ts'
 import { mergeEvents } from './events.ts'
 import { isEventSaid, statsSaid } from './said.ts'
 
@@ -68,8 +75,11 @@ export function createClusterEngine(local: Engine, placing: Placing, now?: () =>
     await Promise.all(members.map((member) => member.instances({})))
     return members.find(({ knows }) => knows(instance_id))
   }
-  const engineWith = async (instance_id: string): Promise<Engine> =>
-    (await memberWith(instance_id))?.member.engine ?? local
+  /** Does something where an instance is. */
+  async function beside<T>(instance_id: string, work: (engine: Engine) => Promise<T>): Promise<T> {
+    const one = await memberWith(instance_id)
+    return one ? there(() => work(one.member.engine)) : work(local)
+  }
   /** What is measured of an instance; of a server that does not answer nothing is known. */
   async function measure<T>(
     instance_id: string,
@@ -84,6 +94,8 @@ export function createClusterEngine(local: Engine, placing: Placing, now?: () =>
         return undefined
       })
   }
+  const there = <T>(work: () => Promise<T>): Promise<T> =>
+    work().catch((error: unknown) => Promise.reject(awayFrom(error)))
   const placeOf = ({ placement }: ContainerSpec): string => placement?.node ?? LOCAL
 
   const releases: Pick<
@@ -93,12 +105,13 @@ export function createClusterEngine(local: Engine, placing: Placing, now?: () =>
     async ensureRelease(workload, signal) {
       if (placeOf(workload) === LOCAL) return local.ensureRelease(placing.here(workload), signal)
       const one = memberOf(placeOf(workload))
-      const spec = await placing.prepare(one.member, workload, signal)
-      const made = (await one.member.engine.ensureRelease(spec, signal)).map(
-        (instance): Instance => ({ ...instance, node: one.member.id }),
-      )
-      one.note(made)
-      return made
+      const made = await there(async () => {
+        const spec = await placing.prepare(one.member, workload, signal)
+        return one.member.engine.ensureRelease(spec, signal)
+      })
+      const placed = made.map((instance): Instance => ({ ...instance, node: one.member.id }))
+      one.note(placed)
+      return placed
     },
     async superviseRelease(release_id, supervised) {
       await Promise.all([
@@ -146,16 +159,21 @@ export function createClusterEngine(local: Engine, placing: Placing, now?: () =>
     async runOnce(spec, signal) {
       if (placeOf(spec) === LOCAL) return local.runOnce(placing.here(spec), signal)
       const { member } = memberOf(placeOf(spec))
-      return member.engine.runOnce(await placing.prepare(member, spec, signal), signal)
+      return there(async () => member.engine.runOnce(await placing.prepare(member, spec, signal), signal))
     },
     async removeLeftRuns() {
       await Promise.all([local.removeLeftRuns(), tellAll((engine) => engine.removeLeftRuns())])
     },
-    exec: async (id, spec, signal) => (await engineWith(id)).exec(id, spec, signal),
-    openTerminal: async (id, spec, signal) => (await engineWith(id)).openTerminal(id, spec, signal),
-    hangUpTerminal: async (id, session) => (await engineWith(id)).hangUpTerminal(id, session),
+    exec: (id, spec, signal) => beside(id, (engine) => engine.exec(id, spec, signal)),
+    openTerminal: (id, spec, signal) => beside(id, (engine) => engine.openTerminal(id, spec, signal)),
+    hangUpTerminal: (id, session) => beside(id, (engine) => engine.hangUpTerminal(id, session)),
     async *logs(id, options, signal) {
-      yield* (await engineWith(id)).logs(id, options, signal)
+      const one = await memberWith(id)
+      try {
+        yield* (one?.member.engine ?? local).logs(id, options, signal)
+      } catch (error) {
+        throw one ? awayFrom(error) : error
+      }
     },
     stats: (id) => measure(id, async (engine) => statsSaid(await engine.stats(id))),
     layerBytes: (id, signal) => measure(id, (engine) => engine.layerBytes(id, signal)),

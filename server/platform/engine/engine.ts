@@ -328,16 +328,23 @@ export class EngineError extends Error {
   readonly hint?: string
   /** The last lines that tell why, of what the failing command printed; empty where none did. */
   readonly log: readonly string[]
+  /** Whether it is about the engine of a further server, and not about this one's. */
+  readonly is_elsewhere: boolean
   constructor(
     code: EngineErrorCode,
     message: string,
     hint?: string,
-    { log = [], ...options }: ErrorOptions & { log?: readonly string[] } = {},
+    {
+      log = [],
+      is_elsewhere = false,
+      ...options
+    }: ErrorOptions & { log?: readonly string[]; is_elsewhere?: boolean } = {},
   ) {
     super(message, options)
     this.name = 'EngineError'
     this.code = code
     this.hint = hint
     this.log = log
+    this.is_elsewhere = is_elsewhere
   }
 }

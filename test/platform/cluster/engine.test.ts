@@ -85,6 +85,26 @@ describe('the engines of all servers', () => {
     ])
     expect((await engine.runningInstances()).map(({ id }) => id).sort()).toEqual([here.id, there.id].sort())
   })
+  test('say of what is on another server that this one does not answer, and not how it is reached', async () => {
+    const { id } = await place(NODE, 'rel_there')
+    silence()
+    const told = {
+      code: 'unavailable',
+      is_elsewhere: true,
+      message: 'The server that this runs on does not answer.',
+    }
+    const once = { ...workload(NODE, 'rel_there'), purpose: 'exec', command: ['true'], timeout_ms: 1000 }
+    const lines = async () => {
+      for await (const _line of engine.logs(id, { tail: 1 })) break
+    }
+    for (const asked of [
+      () => engine.runOnce({ ...once, onLog: () => {} }, never),
+      () => engine.exec(id, { argv: ['true'], timeout_ms: 1000 } as never, never),
+      () => place(NODE, 'rel_new'),
+      lines,
+    ])
+      await expect(asked()).rejects.toMatchObject(told)
+  })
   test('refuse a server that is none of theirs', async () => {
     await expect(place('node_b', 'rel_lost')).rejects.toMatchObject({ code: 'unavailable' })
   })

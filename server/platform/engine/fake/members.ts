@@ -25,7 +25,12 @@ export function createFakeMembers() {
     require({ placement }: Pick<ContainerSpec, 'placement'>): void {
       const node = placement?.node ?? LOCAL
       if (silent.has(node))
-        throw new EngineError('unavailable', 'The server that this is to run on does not answer.')
+        throw new EngineError(
+          'unavailable',
+          'The server that this runs on does not answer.',
+          'Try again once it does.',
+          { is_elsewhere: true },
+        )
     },
     forget: (id: string) => void forgotten.add(id),
     /** An instance as the engine knows it; undefined for one that was removed meanwhile. */
