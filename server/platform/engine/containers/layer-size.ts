@@ -42,7 +42,7 @@ export async function layerBytes(
   const upper = GraphDriver?.Data?.UpperDir
   const beside = [
     ...unasked.map(({ folder }) => folder),
-    ...[HostsPath, HostnamePath, ResolvConfPath].filter((path): path is string => !!path),
+    ...[HostsPath, HostnamePath, ResolvConfPath].flatMap((path) => (path ? [path] : [])),
   ]
   const allocated = await allocatedBytes([...(upper ? [upper] : []), ...beside])
   const unlinked = await unlinkedBytes([{ id: Id, volumes }])
