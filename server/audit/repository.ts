@@ -69,8 +69,11 @@ function where(filter: AuditFilter): { clause: string; values: unknown[] } {
 
 /** Lines that are looked through for a name: what is done often does not tell one. */
 const MOST_LINES = 50
+/** A field of a line's values. Those without it are not parsed: they may be 16 KiB, and a name is looked for in many. */
+const fieldOf = (values: 'before' | 'after', field: string) =>
+  `CASE WHEN instr(${values}, '"${field}":') > 0 THEN ${values} ->> '$.${field}' END`
 /** What a person knows a resource by, in the fields of a line. */
-const nameIn = (field: string) => `coalesce(after ->> '$.${field}', before ->> '$.${field}')`
+const nameIn = (field: string) => `coalesce(${fieldOf('after', field)}, ${fieldOf('before', field)})`
 const NAME = `CASE resource_type WHEN 'user' THEN ${nameIn('email')} WHEN 'domain' THEN ${nameIn('hostname')} ELSE ${nameIn('name')} END`
 
 /** What is read at once of the trail, which takes some milliseconds: a line may be 32 KiB long. */
@@ -141,17 +144,31 @@ export function createAuditRepository(db: Db) {
         total: total.get(...values) as number,
       }
     },
-    /** What a resource was called when a line was written, as far as the trail tells. */
-    nameAt(resource_id: string, seq: number): string | undefined {
-      const find = (order: 'ASC' | 'DESC') =>
+    /**
+     * Tells what a resource was called when a line was written, as far as the trail tells. Each line is looked at
+     * once, however many of a page ask for it: a page may be of one resource alone.
+     */
+    names(): (resource_id: string, seq: number) => string | undefined {
+      const named = db.sql(`SELECT ${NAME} FROM audit_log WHERE seq = ?`).pluck()
+      const known = new Map<number, string | null>()
+      const nameOf = (seq: number): string | null => {
+        if (!known.has(seq)) known.set(seq, named.get(seq) as string | null)
+        return known.get(seq)!
+      }
+      const lines = (order: 'ASC' | 'DESC') =>
         db
           .sql(
-            `SELECT name FROM (SELECT ${NAME} AS name FROM audit_log WHERE resource_id = ? AND seq <= ?
-             ORDER BY seq ${order} LIMIT ${MOST_LINES}) WHERE name IS NOT NULL LIMIT 1`,
+            `SELECT seq FROM audit_log WHERE resource_id = ? AND seq <= ? ORDER BY seq ${order} LIMIT ${MOST_LINES}`,
           )
           .pluck()
-          .get(resource_id, seq)
-      return (find('DESC') ?? find('ASC')) as string | undefined
+      return (resource_id, seq) => {
+        for (const order of ['DESC', 'ASC'] as const)
+          for (const line of lines(order).all(resource_id, seq) as number[]) {
+            const name = nameOf(line)
+            if (name !== null) return name
+          }
+        return undefined
+      }
     },
     /**
      * All rows that match, read as far as somebody asks. A piece looks through a bounded part of the trail, so that

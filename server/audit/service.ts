@@ -88,11 +88,14 @@ export function createAudit(options: {
 }): Audit {
   const { db, clock } = options
   const repository = createAuditRepository(db)
-  const told = (row: AuditRow) => {
-    const { resource_id, resource_type, seq } = row
-    if (resource_id === null) return lineOf(row, { name: null, exists: null })
-    const name = repository.nameAt(resource_id, seq) ?? null
-    return lineOf(row, { name, exists: options.exists?.(resource_type, resource_id) ?? null })
+  const told = (rows: readonly AuditRow[]): AuditLine[] => {
+    const nameAt = repository.names()
+    return rows.map((row) => {
+      const { resource_id, resource_type, seq } = row
+      if (resource_id === null) return lineOf(row, { name: null, exists: null })
+      const name = nameAt(resource_id, seq) ?? null
+      return lineOf(row, { name, exists: options.exists?.(resource_type, resource_id) ?? null })
+    })
   }
   const write = (
     actor: Pick<Actor, 'user_id' | 'email' | 'credential_id' | 'address' | 'request_id'> & {
@@ -138,11 +141,11 @@ export function createAudit(options: {
     refused,
     page(filter, limit, offset, sort) {
       const { rows, total } = repository.page(filter, limit, offset, sort)
-      return { rows: rows.map(told), total }
+      return { rows: told(rows), total }
     },
     *pieces(filter, sort) {
       const order = sort?.[0]?.descending === false ? 'oldest' : 'newest'
-      for (const rows of repository.pieces(filter, order)) yield rows.map(told)
+      for (const rows of repository.pieces(filter, order)) yield told(rows)
     },
     prune: (retention_days) =>
       repository.prune(new Date(clock.now() - retention_days * DAY_MS).toISOString()),

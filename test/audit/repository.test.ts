@@ -63,3 +63,40 @@ describe('a page of the whole trail', () => {
     ])
   })
 })
+
+it('the name of a resource is looked for in each line once, however many lines of it a page has', () => {
+  const repository = createAuditRepository(db)
+  const resource_id = `app_${'0'.repeat(20)}`
+  const write = (number: number, after: string) =>
+    repository.insert({
+      ...{ id: `aud_named_${number}`, created_at: '2032-01-01', method: 'system', action: 'app.update' },
+      ...{ resource_type: 'app', resource_id, project_id: null, before: null, after },
+      ...{ actor_id: null, actor_email: null, credential_id: null, address: null, request_id: null },
+    })
+  write(0, '{"name":"shop"}')
+  for (let number = 1; number < 60; number += 1) write(number, '{"port":3000}')
+  let looked_at = 0
+  const counting = {
+    ...db,
+    sql: (text: string) => {
+      const statement = db.sql(text)
+      return {
+        pluck: () => {
+          const plucked = statement.pluck()
+          return {
+            all: (...values: unknown[]) => plucked.all(...values),
+            get: (...values: unknown[]) => {
+              looked_at += 1
+              return plucked.get(...values)
+            },
+          }
+        },
+      }
+    },
+  } as unknown as Db
+  const last = db.sql('SELECT max(seq) FROM audit_log').pluck().get() as number
+  const nameAt = createAuditRepository(counting).names()
+  const names = Array.from({ length: 60 }, (_, number) => nameAt(resource_id, last - number))
+  expect(new Set(names)).toEqual(new Set(['shop']))
+  expect(looked_at).toBe(60)
+})
