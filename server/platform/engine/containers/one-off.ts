@@ -113,6 +113,34 @@ async function makeRoom(containers: Containers, name: string): Promise<void> {
   await containers.remove(leftover.Id)
 }
 
+/**
+ * Waits until a started command has ended. A connection that breaks ends no command: it goes on where its engine does,
+ * as on another server that was not reached for a moment, and is waited for again.
+ */
+async function untilEnded(
+  { connection, containers }: Host,
+  { id, patiently }: { id: string; patiently: Patiently },
+  signal: AbortSignal,
+): Promise<void> {
+  for (;;) {
+    try {
+      await connection.call({
+        method: 'POST',
+        path: `/containers/${encodeURIComponent(id)}/wait`,
+        query: { condition: 'not-running' },
+        signal,
+        deadline_ms: 0,
+      })
+      return
+    } catch (error) {
+      if (!isDown(error) || signal.aborted) throw error
+      const info = await patiently(() => containers.find(id))
+      if (!info?.State.Running) return
+      await pause(PAUSE_MS, undefined, { signal })
+    }
+  }
+}
+
 /** Waits for the end of a started command and of its log, at most until its time limit. */
 async function watch(
   host: Host,
@@ -140,13 +168,7 @@ async function watch(
   const following = log.follow(stop.signal)
   following.catch(() => {})
   try {
-    await host.connection.call({
-      method: 'POST',
-      path: `/containers/${encodeURIComponent(id)}/wait`,
-      query: { condition: 'not-running' },
-      signal: stop.signal,
-      deadline_ms: 0,
-    })
+    await untilEnded(host, { id, patiently }, stop.signal)
   } catch (error) {
     if (!timed_out && !excess) throw error
   } finally {
