@@ -25,8 +25,8 @@ function isForPrograms(words: readonly string[]): boolean {
 }
 
 /**
- * Tells of an error on standard error, with `--json` as one line of JSON, and sets the exit code. One that nobody
- * foresaw comes with its stack.
+ * Tells of an error on standard error, with `--json` as one line of JSON, and sets the exit code.
+ * One that nobody foresaw comes with its stack.
  * @param sentence what the caller knows it to mean.
  */
 export function reportError(error: unknown, words: readonly string[], sentence?: string): void {
@@ -41,8 +41,8 @@ export function reportError(error: unknown, words: readonly string[], sentence?:
 }
 
 /**
- * Ends with whoever read what is printed, as other programs do: `portreeve apps | head -1`; and with a sentence where
- * it cannot be written, as on a full disk.
+ * Ends with whoever read what is printed, as other programs do: `portreeve apps | head -1`; and
+ * with a sentence where it cannot be written, as on a full disk.
  */
 export function endWithReader(words: readonly string[]): void {
   process.stdout.on('error', (error: NodeJS.ErrnoException) => {

@@ -63,8 +63,9 @@ export function writeContexts(env: Environment, all: Contexts): void {
 }
 
 /**
- * The context to use: `PORTREEVE_URL` with a key or token from the environment, else the one that is named
- * by `--context` or `PORTREEVE_CONTEXT`, else the current one. Undefined when nobody has logged in.
+ * The context to use: `PORTREEVE_URL` with a key or token from the environment, else the one that
+ * is named by `--context` or `PORTREEVE_CONTEXT`, else the current one. Undefined when nobody has
+ * logged in.
  */
 export function findContext(
   env: Environment,

@@ -124,8 +124,8 @@ const portsOf = (settings: Record<string, string>) =>
   )
 
 /**
- * Makes a folder that only this user can look into, where programs may be run: machines that were hardened run none
- * in /tmp.
+ * Makes a folder that only this user can look into, where programs may be run: machines that were
+ * hardened run none in /tmp.
  */
 const MAKE_FOLDER = [
   'umask 077',
@@ -145,8 +145,9 @@ interface Call {
   is_root: boolean
 }
 /**
- * Copies this program to a folder that only this user can look into, and runs its setup; answers its exit code. The
- * settings are told to it: arguments can be read by every user of the machine, and sudo writes them into a log.
+ * Copies this program to a folder that only this user can look into, and runs its setup; answers
+ * its exit code. The settings are told to it: arguments can be read by every user of the machine,
+ * and sudo writes them into a log.
  */
 async function setUpThere(
   remote: Remote,

@@ -28,7 +28,8 @@ const escapeControl = (text: string) =>
   )
 
 /**
- * One field of CSV. A text that a spreadsheet would take for a formula is made one by a leading apostrophe.
+ * One field of CSV. A text that a spreadsheet would take for a formula is made one by a leading
+ * apostrophe.
  */
 function field(value: string | null): string {
   if (value === null) return ''
@@ -72,8 +73,9 @@ const RENDER = {
 }
 
 /**
- * Lines in pieces as a stream of text, made as fast as the client takes them. Of all that are under way one makes a
- * piece in each round of the event loop: some hundred of them would else keep everybody waiting, each with its own.
+ * Lines in pieces as a stream of text, made as fast as the client takes them. Of all that are
+ * under way one makes a piece in each round of the event loop: some hundred of them would else
+ * keep everybody waiting, each with its own.
  * @param owner for whom it is made.
  */
 export function exportLines(

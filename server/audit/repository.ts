@@ -94,8 +94,9 @@ export function createAuditRepository(db: Db) {
       )
       .get() as { first: number; last: number }
   /**
-   * A page of the whole trail. Lines are numbered as they are written, and only the oldest go: where that has left no
-   * gap, it is known where the page begins, and nothing is passed over on the way to it.
+   * A page of the whole trail. Lines are numbered as they are written, and only the oldest go:
+   * where that has left no gap, it is known where the page begins, and nothing is passed over on
+   * the way to it.
    */
   const pageOfAll = ([limit, offset, sort]: Span, total: number): AuditRow[] => {
     const { first, last } = ends()
@@ -130,7 +131,8 @@ export function createAuditRepository(db: Db) {
         }
       }
       const is_of_one = asked.length === 1 && wantedValues(filter.actor)?.map(isId).join() === 'true'
-      // A line has kilobytes: what seldom matches is looked for in an index that has all that is asked for.
+      // A line has kilobytes: what seldom matches is looked for in an index that has all that is
+      // asked for.
       const is_told_apart =
         wantedValues(filter.resource)?.some(isId) ||
         (project_id === undefined && (filter.action !== undefined || is_of_one))
@@ -145,8 +147,9 @@ export function createAuditRepository(db: Db) {
       }
     },
     /**
-     * Tells what a resource was called when a line was written, as far as the trail tells. Each line is looked at
-     * once, however many of a page ask for it: a page may be of one resource alone.
+     * Tells what a resource was called when a line was written, as far as the trail tells. Each
+     * line is looked at once, however many of a page ask for it: a page may be of one resource
+     * alone.
      */
     names(): (resource_id: string, seq: number) => string | undefined {
       const named = db.sql(`SELECT ${NAME} FROM audit_log WHERE seq = ?`).pluck()
@@ -171,9 +174,9 @@ export function createAuditRepository(db: Db) {
       }
     },
     /**
-     * All rows that match, read as far as somebody asks. A piece looks through a bounded part of the trail, so that
-     * it may be empty: what seldom or never matches is not looked for in one go. What is written meanwhile is no
-     * part of it.
+     * All rows that match, read as far as somebody asks. A piece looks through a bounded part of
+     * the trail, so that it may be empty: what seldom or never matches is not looked for in one
+     * go. What is written meanwhile is no part of it.
      */
     *pieces(filter: AuditFilter, order: 'oldest' | 'newest'): Generator<AuditRow[]> {
       const { clause, values } = where(filter)
@@ -195,8 +198,8 @@ export function createAuditRepository(db: Db) {
       }
     },
     /**
-     * Forgets some of what is older than the cut, the only deletion that the table's triggers let through; returns
-     * how much.
+     * Forgets some of what is older than the cut, the only deletion that the table's triggers let
+     * through; returns how much.
      */
     prune: (cut: string): number =>
       db.tx(() => {

@@ -14,8 +14,9 @@ export interface Audit extends AuditTrail {
   refused(refusal: Refusal, actor: Actor | undefined): void
   page(filter: AuditFilter, ...[limit, offset, sort]: Span): Page<AuditLine>
   /**
-   * Every line that matches, newest first unless asked otherwise, in pieces that take some milliseconds each: an
-   * export of any size needs little memory and keeps nobody waiting. A piece in which nothing matched is empty.
+   * Every line that matches, newest first unless asked otherwise, in pieces that take some
+   * milliseconds each: an export of any size needs little memory and keeps nobody waiting. A piece
+   * in which nothing matched is empty.
    */
   pieces(filter: AuditFilter, sort?: Sort): Generator<AuditLine[]>
   /** Forgets some of the lines older than so many days; returns how many. */
@@ -24,8 +25,8 @@ export interface Audit extends AuditTrail {
 
 const DAY_MS = 86_400_000
 /**
- * Fields whose values never enter the trail, whoever hands them in: a last net below the allow-lists of the
- * domains.
+ * Fields whose values never enter the trail, whoever hands them in: a last net below the
+ * allow-lists of the domains.
  */
 const SECRET_FIELD = /(password|secret|token|private_key|passphrase|seed|hash|credential)$/i
 
@@ -77,8 +78,8 @@ function lineOf(row: AuditRow, described: Described): AuditLine {
 }
 
 /**
- * Lines are written in the caller's transaction, so that a change and its line are there together or not at
- * all.
+ * Lines are written in the caller's transaction, so that a change and its line are there together
+ * or not at all.
  */
 export function createAudit(options: {
   db: Db

@@ -27,8 +27,9 @@ const LAST_BYTES = 4096
 const unreadable = (what: string) => new ApiError('VALIDATION_ERROR', `body: ${what}`)
 
 /**
- * Dumps that are received at once, of a project and of all together: unpacking and the parts of an upload to a
- * bucket take up to 50 MiB for each, however slowly it comes. Nobody waits here, since what a client sends does.
+ * Dumps that are received at once, of a project and of all together: unpacking and the parts of an
+ * upload to a bucket take up to 50 MiB for each, however slowly it comes. Nobody waits here, since
+ * what a client sends does.
  */
 export const RECEIVED_AT_ONCE: UserPoolOptions = {
   at_once: 8,
@@ -77,8 +78,8 @@ async function* wholeText(
 }
 
 /**
- * The dump in an upload: gzip and zstd are undone. Refused with 422 when it does not begin as the dumps of the
- * engine do, or does not end.
+ * The dump in an upload: gzip and zstd are undone. Refused with 422 when it does not begin as the
+ * dumps of the engine do, or does not end.
  */
 export async function* unpackDump(
   source: AsyncIterable<Uint8Array>,

@@ -12,9 +12,10 @@ const LOG_BYTES = 5 * 1024 ** 2
 const PIECE_BYTES = 512 * 1024
 
 /**
- * Keeps room for what is written to the database where nobody else can take it: pages of its file, and a log of its
- * own size, which SQLite keeps as long as the database is open. An app may fill the disk faster than it can be
- * stopped, and to stop it, to log in and to delete something is written down.
+ * Keeps room for what is written to the database where nobody else can take it: pages of its file,
+ * and a log of its own size, which SQLite keeps as long as the database is open. An app may fill
+ * the disk faster than it can be stopped, and to stop it, to log in and to delete something is
+ * written down.
  */
 export function createSpareRoom(db: Db, directory: string) {
   let has_log = false
@@ -35,7 +36,8 @@ export function createSpareRoom(db: Db, directory: string) {
     const free_bytes = sizeOf('freelist_count')
     const on_disk_bytes = freeBytes(directory)
     if (free_bytes < LEAST_BYTES && on_disk_bytes > 2 * ROOM_BYTES) return ROOM_BYTES
-    // The log takes the disk even where nothing but the reserve is left: it is what the reserve is for.
+    // The log takes the disk even where nothing but the reserve is left: it is what the reserve is
+    // for.
     return !has_log && free_bytes >= LOG_BYTES && on_disk_bytes > LOG_BYTES ? LOG_BYTES : 0
   }
   async function fill(bytes: number): Promise<void> {
@@ -44,7 +46,8 @@ export function createSpareRoom(db: Db, directory: string) {
       forget()
       await setImmediate()
     }
-    // Until then the last of the pages are in the log alone, and the file would have to grow for them.
+    // Until then the last of the pages are in the log alone, and the file would have to grow for
+    // them.
     if (!is_stopped) db.raw.pragma('wal_checkpoint(PASSIVE)')
     has_log = true
   }

@@ -50,8 +50,8 @@ function hostFault(error: unknown): ApiError | undefined {
 }
 
 /**
- * A call may wait for a host or for the engine after it has looked up what it names, which somebody else may remove
- * meanwhile: its row refers to nothing then, and none of it is written.
+ * A call may wait for a host or for the engine after it has looked up what it names, which
+ * somebody else may remove meanwhile: its row refers to nothing then, and none of it is written.
  */
 const removedMeanwhile = (error: unknown): ApiError | undefined =>
   (error as { code?: unknown })?.code === 'SQLITE_CONSTRAINT_FOREIGNKEY'
@@ -65,8 +65,8 @@ function isWrapped(thrown: unknown): thrown is { cause: unknown } {
 }
 
 /**
- * The one mapper of everything that can be thrown: our errors, 4xx of the HTTP library, faults of the host,
- * and the unknown, which is logged with the request id and says nothing else.
+ * The one mapper of everything that can be thrown: our errors, 4xx of the HTTP library, faults of
+ * the host, and the unknown, which is logged with the request id and says nothing else.
  */
 export function toErrorAnswer(thrown: unknown, request_id: string, log: Log): ErrorAnswer {
   const error = isWrapped(thrown) ? thrown.cause : thrown

@@ -9,31 +9,32 @@ export interface Db {
   /** A prepared statement; those that are used stay prepared. */
   sql(text: string): Database.Statement<unknown[], any>
   /**
-   * Runs `fn` in one immediate transaction; nested calls join the outer one. Synchronous by type: an
-   * asynchronous transaction on the one connection would swallow the writes of other requests. Throws
-   * when the request that it is part of has waited, and its caller's right ended meanwhile; see `standing.ts`.
+   * Runs `fn` in one immediate transaction; nested calls join the outer one. Synchronous by type:
+   * an asynchronous transaction on the one connection would swallow the writes of other requests.
+   * Throws when the request that it is part of has waited, and its caller's right ended meanwhile;
+   * see `standing.ts`.
    */
   tx<T>(fn: () => T extends PromiseLike<unknown> ? never : T): T
   /** Runs a part of the transaction under way, which alone is taken back when it throws. */
   part<T>(fn: () => T extends PromiseLike<unknown> ? never : T): T
   /**
-   * Stands for all that is in the database: as long as it is the same, no row was written by anybody, here or from
-   * another program. It costs less than to read a row.
+   * Stands for all that is in the database: as long as it is the same, no row was written by
+   * anybody, here or from another program. It costs less than to read a row.
    */
   state(): string
   /** Runs `fn` once the current transaction has committed (at once outside of one); dropped on rollback. */
   afterCommit(fn: () => void): void
   /**
-   * How long a statement waits for the lock of another program. All others wait as long, since there is one
-   * thread; what is still locked then fails with SQLITE_BUSY.
+   * How long a statement waits for the lock of another program. All others wait as long, since
+   * there is one thread; what is still locked then fails with SQLITE_BUSY.
    */
   setPatience(wait_ms: number): void
   /** Whether another program keeps this one from writing now; it is looked at without any patience. */
   isLocked(): boolean
   /**
-   * Writes what is only noted beside an answer, such as when a session was used last: left out, without any
-   * patience and without failing the answer, while another program or a full disk keeps this one from writing. Tells
-   * whether it was written.
+   * Writes what is only noted beside an answer, such as when a session was used last: left out,
+   * without any patience and without failing the answer, while another program or a full disk
+   * keeps this one from writing. Tells whether it was written.
    */
   note(fn: () => void): boolean
   /** Code of SQLite for why a transaction failed by its file or disk; undefined once one has written again. */
@@ -49,7 +50,8 @@ const PRAGMAS: readonly [name: string, value: string | number, expected: unknown
   ['journal_mode', 'WAL', 'wal'],
   ['synchronous', 'FULL', 2],
   ['foreign_keys', 'ON', 1],
-  // For a start and for programs beside the server; the server itself waits for nobody, see `setPatience`.
+  // For a start and for programs beside the server; the server itself waits for nobody, see
+  // `setPatience`.
   ['busy_timeout', 5000, 5000],
   ['trusted_schema', 'OFF', 0],
   ['cell_size_check', 'ON', 1],
@@ -119,7 +121,8 @@ function wrap(raw: Database.Database): Db {
       return true
     } catch (error) {
       const code = String((error as { code?: unknown } | null)?.code)
-      // On a full disk SQLite takes back all of the transaction that it is part of, which is not for it to hide.
+      // On a full disk SQLite takes back all of the transaction that it is part of, which is not
+      // for it to hide.
       const is_left_out = is_alone ? /^SQLITE_(BUSY|LOCKED|FULL)/ : /^SQLITE_(BUSY|LOCKED)/
       if (!is_left_out.test(code)) throw error
       return false

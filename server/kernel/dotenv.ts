@@ -38,9 +38,9 @@ export interface DotenvRules {
 }
 
 /**
- * The value that begins at a place, as the package `dotenv` reads it, so that it is what a developer's own program gets.
- * The package itself takes U+2028 for the end of a line in some places and not in others: of a megabyte with a quote
- * behind each of them its time is the square.
+ * The value that begins at a place, as the package `dotenv` reads it, so that it is what a
+ * developer's own program gets. The package itself takes U+2028 for the end of a line in some
+ * places and not in others: of a megabyte with a quote behind each of them its time is the square.
  */
 function valueAt(text: string, from: number, rules?: DotenvRules): string {
   const quoted = at(QUOTED, text, from)?.[1]
@@ -56,8 +56,8 @@ function valueAt(text: string, from: number, rules?: DotenvRules): string {
 }
 
 /**
- * Reads a dotenv text, and names every line that is no assignment. After more than `most` lines the rest is left
- * unread.
+ * Reads a dotenv text, and names every line that is no assignment. After more than `most` lines
+ * the rest is left unread.
  */
 export function readDotenv(
   source: string,
@@ -89,8 +89,8 @@ export function readDotenv(
 
 /**
  * The variables of a dotenv text, as a developer's own program gets them: what is no assignment is
- * passed over, and of a name's values the last one counts. Undefined for more than `most` of them, or for more
- * characters than the rules allow.
+ * passed over, and of a name's values the last one counts. Undefined for more than `most` of them,
+ * or for more characters than the rules allow.
  */
 export function parseDotenv(
   source: string,

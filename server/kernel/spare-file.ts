@@ -10,8 +10,8 @@ const ENOUGH_BYTES = SIZE_BYTES / 2
 export const SPARE_FILE = 'spare'
 
 /**
- * Writes the file that a start on a full disk gives up, unless it is there or users could put nothing of this size
- * on the disk either.
+ * Writes the file that a start on a full disk gives up, unless it is there or users could put
+ * nothing of this size on the disk either.
  */
 export async function holdSpareFile(directory: string): Promise<void> {
   const path = join(directory, SPARE_FILE)

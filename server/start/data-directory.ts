@@ -43,8 +43,8 @@ const REASONS: Record<string, string> = {
 }
 
 /**
- * Makes a folder and those above it. `recursive` of Node never ends where the system says that a folder above
- * is missing while it is there, as in /proc.
+ * Makes a folder and those above it. `recursive` of Node never ends where the system says that a
+ * folder above is missing while it is there, as in /proc.
  */
 function makeDirectory(path: string, isRetry = false): void {
   try {
@@ -92,12 +92,14 @@ function prepare(path: string): void {
   if (readdirSync(path).every((name) => OURS.some((own) => name.startsWith(own)))) makePrivate(path)
   for (const name of PRIVATE_FILES) {
     const file = join(path, name)
-    // Never opened when it exists: closing it would give back the locks that this process has on it.
+    // Never opened when it exists: closing it would give back the locks that this process has on
+    // it.
     if (statSync(file, { throwIfNoEntry: false })) accessSync(file, constants.R_OK | constants.W_OK)
     else closeSync(openSync(file, 'wx', 0o600))
   }
   for (const name of [...PRIVATE_FILES, ...PRIVATE_COMPANIONS]) makePrivate(join(path, name))
-  // Node makes the one with compiled code by itself, with the rights that the umask of whoever calls leaves.
+  // Node makes the one with compiled code by itself, with the rights that the umask of whoever
+  // calls leaves.
   const { keys, compiled } = directories(path)
   for (const folder of [keys, compiled]) {
     makeDirectory(folder)
@@ -106,8 +108,9 @@ function prepare(path: string): void {
 }
 
 /**
- * Makes the data directory when it is missing, and closes it and the database to other users of the machine.
- * Throws StartError with what the operator has to mend when it cannot be made or written.
+ * Makes the data directory when it is missing, and closes it and the database to other users of
+ * the machine. Throws StartError with what the operator has to mend when it cannot be made or
+ * written.
  */
 export function prepareDataDirectory(path: string): void {
   try {

@@ -61,9 +61,10 @@ function requireFitting(secrets: Secrets, check: string, source: string): void {
 }
 
 /**
- * Throws StartError where a database without a single table lies beside what only an installation has that kept
- * something: a disk that was not mounted or a repair of its file system left it so. A new one would begin with a new
- * administrator, and forget the logs and files of apps that it does not know.
+ * Throws StartError where a database without a single table lies beside what only an installation
+ * has that kept something: a disk that was not mounted or a repair of its file system left it so.
+ * A new one would begin with a new administrator, and forget the logs and files of apps that it
+ * does not know.
  */
 function requireNotLost(db: Db, database: string, { keys, ingress }: Directories): void {
   if (db.sql('SELECT count(*) FROM sqlite_schema').pluck().get() !== 0) return

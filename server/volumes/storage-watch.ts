@@ -4,8 +4,8 @@ import type { FailureCode } from '#server/kernel/failures'
 import type { Log } from '#server/kernel/log'
 
 /**
- * A volume, a database, or what an instance wrote beside its volumes, with the bytes that it held when it was measured
- * last. The last counts for no quota, and on a full disk like the others.
+ * A volume, a database, or what an instance wrote beside its volumes, with the bytes that it held
+ * when it was measured last. The last counts for no quota, and on a full disk like the others.
  */
 export interface Stored {
   kind: 'volume' | 'database' | 'layer'
@@ -79,10 +79,10 @@ function forgetGone(marks: Marks, all: readonly Stored[]): void {
 }
 
 /**
- * Stops what fills a project's share of the disk, or the disk itself: of all volumes, databases and layers the
- * one that grew most since there was room, if its growth crossed the quota or is large enough to matter. What holds much
- * and does not grow is left alone, and so is what grows by little beside it. Without a quota and with room on
- * the disk nothing is measured.
+ * Stops what fills a project's share of the disk, or the disk itself: of all volumes, databases
+ * and layers the one that grew most since there was room, if its growth crossed the quota or is
+ * large enough to matter. What holds much and does not grow is left alone, and so is what grows by
+ * little beside it. Without a quota and with room on the disk nothing is measured.
  */
 export function createStorageWatch({ clock, log, ports }: StorageWatchOptions) {
   const within_quota: Marks = new Map()

@@ -26,7 +26,8 @@ const program = process.execPath
 let folder: string
 beforeEach(() => {
   folder = mkdtempSync(join(tmpdir(), 'ptr-remote-'))
-  // Stands in the place of the program: writes down what everybody on the machine can see while it runs.
+  // Stands in the place of the program: writes down what everybody on the machine can see while it
+  // runs.
   const script = join(folder, 'program')
   writeFileSync(
     script,

@@ -28,7 +28,8 @@ it('of a flood that is over, the end is kept, where a program says why it ends',
     store: {
       append(_id: string, one: { stream: string; text: string }) {
         kept.push(one)
-        // What may be printed grows with time, which goes on once a line says that some are missing.
+        // What may be printed grows with time, which goes on once a line says that some are
+        // missing.
         if (one.stream === 'system') clock.advance(10_000)
       },
     },

@@ -15,8 +15,9 @@ afterEach(() => {
 })
 
 /**
- * install.sh calls these; systemd is one that starts a server again for ever and, as the real one, does not forget its
- * count of restarts when a unit is stopped while it waits for its next one. A server with `HOST=wrong` never starts.
+ * install.sh calls these; systemd is one that starts a server again for ever and, as the real one,
+ * does not forget its count of restarts when a unit is stopped while it waits for its next one. A
+ * server with `HOST=wrong` never starts.
  */
 const STAGE = `
   ROOT=${root} DIR=$1 SETTINGS=$1/settings DATA_DIR=$1 RUN_DIR=$1 UNIT=$1/unit restart=yes

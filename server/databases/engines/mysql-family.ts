@@ -11,8 +11,8 @@ export const asRoot = (
   stdin: lines.join('\n'),
 })
 /**
- * A dump that was cut off is a valid one, of fewer tables: only its last line tells. Its tools write that
- * line wherever they write the first one.
+ * A dump that was cut off is a valid one, of fewer tables: only its last line tells. Its tools
+ * write that line wherever they write the first one.
  */
 export const DUMP_ENDS = {
   begun: /^(?:\/\*M?!999999[^\n]*\n)?-- (?:MySQL|MariaDB) dump /,

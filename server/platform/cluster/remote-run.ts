@@ -43,8 +43,8 @@ const brokenOff = ({ address }: Ssh, cause?: unknown): ClusterError =>
 const isBroken = (error: unknown): boolean => (error as NodeJS.ErrnoException).code === 'ECONNRESET'
 
 /**
- * Runs commands on another server as `run` does here: what is written for one machine works on both. Their folder is that
- * of the login, whatever `cwd` says.
+ * Runs commands on another server as `run` does here: what is written for one machine works on
+ * both. Their folder is that of the login, whatever `cwd` says.
  */
 export const createRemoteRun =
   (ssh: Ssh, is_root: boolean): Run =>

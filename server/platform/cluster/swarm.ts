@@ -188,8 +188,9 @@ export async function leaveWith(engine: Connection): Promise<void> {
       query: { force: true },
       deadline_ms: JOIN_MS,
     })
-  // An engine that leaves seconds after it came gives up on these ("timeout while waiting for ingress network
-  // removal") and holds the port of the tunnels, for which no cluster took it again.
+  // An engine that leaves seconds after it came gives up on these ("timeout while waiting for
+  // ingress network removal") and holds the port of the tunnels, for which no cluster took it
+  // again.
   for (const [network, endpoint] of Object.entries(OWN_ENDPOINTS))
     await engine
       .call({

@@ -27,8 +27,8 @@ const WAIT = ['-w', '10']
 const TIMEOUT_MS = 20_000
 
 /**
- * Chains of Portreeve in the packet filter, made and compared as wholes. `network` is a network namespace as
- * a path, for an engine in another one than this process.
+ * Chains of Portreeve in the packet filter, made and compared as wholes. `network` is a network
+ * namespace as a path, for an engine in another one than this process.
  */
 export function createChains(run: Run, network?: string) {
   const inside = network === undefined ? [] : ['nsenter', `--net=${network}`]

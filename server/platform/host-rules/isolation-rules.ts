@@ -46,8 +46,9 @@ function allowed(family: Family, { openings, nameservers }: IsolationFacts): str
 }
 
 /**
- * For packets from containers to this machine itself: what serves the public, and nothing else. A metadata service may
- * be a program of this machine, at its usual address and on a port of the edge.
+ * For packets from containers to this machine itself: what serves the public, and nothing else. A
+ * metadata service may be a program of this machine, at its usual address and on a port of the
+ * edge.
  */
 export const inputRules = (facts: IsolationFacts, family: Family = 4): string[] => [
   STANDING,
@@ -71,8 +72,9 @@ export const forwardRules = (facts: IsolationFacts, family: Family = 4, is_kept 
   ...(family === 4
     ? [
         ...LINK_LOCAL_V4.map((network) => `-d ${network} ${REFUSE[4]}`),
-        // By way of a bridge alone: a neighbour of this machine may have an address of that range as well.
-        // Without the engine's rules only what stays on one bridge, where the kernel filters that at all.
+        // By way of a bridge alone: a neighbour of this machine may have an address of that range
+        // as well. Without the engine's rules only what stays on one bridge, where the kernel
+        // filters that at all.
         `-d ${facts.own_networks} -o ${CONTAINER_BRIDGES}${is_kept ? '' : ' -m physdev --physdev-is-bridged'} -j RETURN`,
         ...PRIVATE_V4.map((network) => `-d ${network} ${REFUSE[4]}`),
       ]

@@ -59,8 +59,8 @@ interface BridgeInfo {
 }
 
 /**
- * Which packets come from containers. Project networks have no IPv6: what apps could send there carries an
- * address of the link, which no bridge of others is known by either.
+ * Which packets come from containers. Project networks have no IPv6: what apps could send there
+ * carries an address of the link, which no bridge of others is known by either.
  */
 const sourcesOf = (family: 4 | 6, bridge: string) =>
   [
@@ -86,8 +86,8 @@ export async function ensureIsolation(
 ): Promise<void> {
   for (const family of [4, 6] as const) {
     if (!chains.has(family)) continue
-    // It has its rules for IPv6 only where it was told to, and loses all of them when somebody empties the firewall,
-    // until it is started again.
+    // It has its rules for IPv6 only where it was told to, and loses all of them when somebody
+    // empties the firewall, until it is started again.
     const is_kept = await chains.leads(family, 'FORWARD', ENGINE_CHAIN)
     for (const [source, match] of sourcesOf(family, bridge)) {
       const base = { family, match } as const
@@ -108,9 +108,9 @@ export async function ensureIsolation(
 }
 
 /**
- * Rules in `INPUT` and in the engine's `DOCKER-USER`, or in `FORWARD` while nothing leads there, for packets that
- * come from project networks and from the bridge of build steps. They outlive this process, as the apps do, and are
- * taken away when Portreeve is uninstalled.
+ * Rules in `INPUT` and in the engine's `DOCKER-USER`, or in `FORWARD` while nothing leads there,
+ * for packets that come from project networks and from the bridge of build steps. They outlive
+ * this process, as the apps do, and are taken away when Portreeve is uninstalled.
  */
 export function createIsolation(options: IsolationOptions): Isolation {
   const run = options.run ?? runProgram

@@ -17,8 +17,9 @@ interface SizedContainer {
 const LAYER_DEADLINE_MS = 120_000
 
 /**
- * What a container wrote beside its volumes; undefined when it is gone. For each `VOLUME` of its image the engine
- * makes one that nobody asked for: it goes with the container and has no limit, so it counts as part of the layer. So do
+ * What a container wrote beside its volumes; undefined when it is gone. For each `VOLUME` of its
+ * image the engine makes one that nobody asked for: it goes with the container and has no limit,
+ * so it counts as part of the layer. So do
  * `/etc/hosts` and its like, which lie beside the layer on the disk of the engine.
  */
 export async function layerBytes(

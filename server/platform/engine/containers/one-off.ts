@@ -114,8 +114,9 @@ async function makeRoom(containers: Containers, name: string): Promise<void> {
 }
 
 /**
- * Waits until a started command has ended. A connection that breaks ends no command: it goes on where its engine does,
- * as on another server that was not reached for a moment, and is waited for again.
+ * Waits until a started command has ended. A connection that breaks ends no command: it goes on
+ * where its engine does, as on another server that was not reached for a moment, and is waited for
+ * again.
  */
 async function untilEnded(
   { connection, containers }: Host,

@@ -3,8 +3,8 @@ import { type ContainerSpec, LOCAL } from '../workload.ts'
 import type { FakeInstance } from './instance.ts'
 
 /**
- * Which pretended members of a cluster answer. One that does not keeps what it runs: it is shown as ended, until the
- * member is back.
+ * Which pretended members of a cluster answer. One that does not keeps what it runs: it is shown
+ * as ended, until the member is back.
  */
 export function createFakeMembers() {
   const silent = new Set<string>()
