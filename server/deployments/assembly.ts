@@ -239,7 +239,10 @@ export function createDeploymentsDomain(base: Base, use: DeploymentNeeds): Deplo
   /** Ends what an app runs, for a reason that it is told. */
   const stopBecause: LayerWatchOptions['stop'] = async (app, reason) => {
     const release = context.releases.find(app.release_id)
-    await context.routing.serve(app.id, NOTHING)
+    // What fills the disk is ended whether the edge can be told or not; that is tried again.
+    await context.routing
+      .serve(app.id, NOTHING)
+      .catch((error: unknown) => base.log.warn('The edge cannot be told yet', { app_id: app.id, error }))
     if (release) await endRelease(base.engine, release, LAYER_GRACE_S)
     use.apps.transition(app.id, 'lose', reason)
   }

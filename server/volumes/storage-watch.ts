@@ -49,6 +49,8 @@ const EVERY_MS = 60_000
 const AT_LEAST_MS = 10_000
 /** The engine walks all their files: of its time, a hundredth is spent on this. */
 const SHARE_OF_TIME = 100
+/** While the disk is full, a tenth: each further one that fills it would else go on for minutes. */
+const SHARE_WHILE_FULL = 10
 /** Growth below this fills no disk: a sixteenth of the reserve that is kept for Portreeve. */
 export const LEAST_GROWTH_BYTES = 64 * 1024 ** 2
 
@@ -165,7 +167,7 @@ export function createStorageWatch({ clock, log, ports }: StorageWatchOptions) {
     markKnown()
     await ports.measure(is_full)
     const took = clock.monotonic_ms() - began_ms
-    due_ms = clock.monotonic_ms() + Math.max(EVERY_MS, took * SHARE_OF_TIME)
+    due_ms = clock.monotonic_ms() + Math.max(EVERY_MS, took * (is_full ? SHARE_WHILE_FULL : SHARE_OF_TIME))
     const all = ports.stored()
     for (const marks of [within_quota, with_room]) forgetGone(marks, all)
     const with_quota = new Set(limited.map(({ id }) => id))

@@ -3,10 +3,14 @@ import { closeSync, existsSync, mkdtempSync, openSync, rmSync, writeSync } from 
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { BUSYBOX_IMAGE, ensureBusyboxImage } from '#test/support/engine-images'
 import { ADMIN, eventually, type Portreeve, startPortreeve } from '#test/support/portreeve'
 
 let disk: string
 let portreeve: Portreeve
+const DOCKERFILE = `FROM ${BUSYBOX_IMAGE}
+CMD ["sh", "-c", "mkdir /www; echo served > /www/index.html; exec httpd -f -p 8080 -h /www"]
+`
 const filler = () => join(disk, 'filler')
 
 /** Takes what the disk gives, to the last byte. */
@@ -34,6 +38,7 @@ async function makeAndDelete(name: string): Promise<number[]> {
 }
 
 beforeAll(async () => {
+  await ensureBusyboxImage()
   disk = mkdtempSync(join(tmpdir(), 'ptr-disk-'))
   execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=128m', 'portreeve-test', disk])
   const before = process.env.TMPDIR
@@ -52,13 +57,30 @@ afterAll(async () => {
   rmSync(disk, { recursive: true })
 })
 
-test('on a disk without a single byte people log in, and make and delete things', async () => {
+async function deployed(name: string): Promise<string> {
+  const made = await portreeve.call('POST', '/api/apps', {
+    ...{ name, dockerfile: DOCKERFILE, port: 8080, soak_seconds: 0 },
+  })
+  const { id, latest_deployment } = made.body.data
+  expect(await portreeve.untilDeployment(latest_deployment.id)).toMatchObject({ status: 'live' })
+  return id
+}
+
+test('on a disk without a single byte people log in, and make, stop and delete things', async () => {
+  const [stopped, deleted] = [await deployed('stopped'), await deployed('deleted')]
   await eventually('The room being held', () =>
     existsSync(join(portreeve.data_directory, 'spare')) ? true : undefined,
   )
   fill()
   expect(await logIn()).toBe(200)
   for (let i = 0; i < 20; i++) expect(await makeAndDelete(`p${i}`)).toEqual([201, 200, 200])
+  expect((await portreeve.call('POST', `/api/apps/${stopped}/stop`)).status).toBeLessThan(300)
+  await portreeve.untilApp(stopped, 'stopped')
+  expect((await portreeve.call('DELETE', `/api/apps/${deleted}?skip_backup=true`)).status).toBe(200)
+  await eventually('The app being gone', async () =>
+    (await portreeve.call('GET', `/api/apps/${deleted}`)).status === 404 ? true : undefined,
+  )
+  expect((await portreeve.visit('deleted.apps.test')).status).toBe(404)
 })
 test('it starts again there, after it was killed and after it was stopped', async () => {
   await portreeve.kill()

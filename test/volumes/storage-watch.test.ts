@@ -190,6 +190,7 @@ describe('of what grows', () => {
   let growth: Record<string, number>
   let limited: { id: string; storage_bytes: number }[]
   let is_full: boolean
+  let measure_ms: number
   let outcomes: Record<string, StopOutcome>
   let told: { name: string; code: string; error: string }[]
   let watch: StorageWatch
@@ -209,6 +210,7 @@ describe('of what grows', () => {
     growth = {}
     limited = []
     is_full = false
+    measure_ms = 0
     outcomes = {}
     told = []
     watch = createStorageWatch({
@@ -218,6 +220,7 @@ describe('of what grows', () => {
         limited: () => limited,
         stored: () => all,
         async measure() {
+          api.fakes.clock.advance(measure_ms)
           all = all.map((one) => ({ ...one, used_bytes: one.used_bytes + (growth[one.name] ?? 0) }))
         },
         isFull: async () => is_full,
@@ -262,6 +265,18 @@ describe('of what grows', () => {
     api.fakes.clock.advance(61_000)
     await watch.pass()
     expect(stopped()).toEqual(['b', 'c'])
+  })
+  it('a slow engine leaves none that fills the disk alone for longer than ten times as it measures', async () => {
+    is_full = true
+    growth = { a: 300 * MIB, b: 200 * MIB }
+    measure_ms = 10_000
+    await watch.pass()
+    api.fakes.clock.advance(90_000)
+    await watch.pass()
+    expect(stopped()).toEqual(['a'])
+    api.fakes.clock.advance(11_000)
+    await watch.pass()
+    expect(stopped()).toEqual(['a', 'b'])
   })
   it('what fills the disk little by little is found by the sum of it', async () => {
     is_full = true

@@ -140,7 +140,10 @@ export async function openEdgeStore({
       else map.set(key, value)
       dirty.add(path)
     }
-    return new Map([...dirty].map((path) => [path, renderMapPieces(maps.get(path) ?? [])]))
+    const piecesOf = (path: string) => ({
+      [Symbol.iterator]: () => renderMapPieces(maps.get(path) ?? []),
+    })
+    return new Map([...dirty].map((path) => [path, piecesOf(path)]))
   }
 
   return {
