@@ -22,8 +22,7 @@ export function createSpareRoom(db: Db, directory: string) {
   let work: Promise<void> = Promise.resolve()
   let is_stopped = false
 
-  const sizeOf = (pages: 'freelist_count' | 'page_count') =>
-    Number(db.raw.pragma(pages, { simple: true })) * Number(db.raw.pragma('page_size', { simple: true }))
+  const numberOf = (pragma: string) => Number(db.raw.pragma(pragma, { simple: true }))
   const add = (): void => void db.sql('INSERT INTO spare_room (filler) VALUES (zeroblob(?))').run(PIECE_BYTES)
   const remove = (): boolean =>
     db.sql('DELETE FROM spare_room WHERE rowid = (SELECT max(rowid) FROM spare_room)').run().changes > 0
@@ -33,7 +32,7 @@ export function createSpareRoom(db: Db, directory: string) {
 
   /** Bytes to write now; what is free in the file already is filled first. */
   function missing(): number {
-    const free_bytes = sizeOf('freelist_count')
+    const free_bytes = numberOf('freelist_count') * numberOf('page_size')
     const on_disk_bytes = freeBytes(directory)
     if (free_bytes < LEAST_BYTES && on_disk_bytes > 2 * ROOM_BYTES) return ROOM_BYTES
     // The log takes the disk even where nothing but the reserve is left: it is what the reserve is
